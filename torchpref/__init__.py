@@ -1,0 +1,65 @@
+"""Compare runs of agents by when each reached each level of return, and rank the systems that made them.
+
+The method is *Offline Preference-Based Trajectory Evaluation*, arXiv 2606.17541. Names are imported where they are
+first used, so that ``import torchpref`` costs next to nothing.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+__version__ = "0.1.0"
+
+# Public name -> module that defines it.
+_EXPORTS = {
+    "Trajectories": "trajectories",
+    "time_to_return": "grid",
+    "preferences": "preferences",
+    "all_preferences": "preferences",
+    "Preferences": "preferences",
+    "MEASURES": "measures",
+    "bradley_terry": "bradley_terry",
+    "BradleyTerry": "bradley_terry",
+    "read": "io",
+    "audit": "io.audit",
+    "TorchPrefError": "errors",
+    "DataError": "errors",
+    "UsageError": "errors",
+    "MissingExtraError": "errors",
+    "TorchPrefWarning": "errors",
+}
+_MODULES = ("rl", "meta", "report", "io", "sgrl")
+
+if TYPE_CHECKING:
+    from torchpref.bradley_terry import BradleyTerry as BradleyTerry
+    from torchpref.bradley_terry import bradley_terry as bradley_terry
+    from torchpref.errors import DataError as DataError
+    from torchpref.errors import MissingExtraError as MissingExtraError
+    from torchpref.errors import TorchPrefError as TorchPrefError
+    from torchpref.errors import TorchPrefWarning as TorchPrefWarning
+    from torchpref.errors import UsageError as UsageError
+    from torchpref.grid import time_to_return as time_to_return
+    from torchpref.io import read as read
+    from torchpref.io.audit import audit as audit
+    from torchpref.measures import MEASURES as MEASURES
+    from torchpref.preferences import Preferences as Preferences
+    from torchpref.preferences import all_preferences as all_preferences
+    from torchpref.preferences import preferences as preferences
+    from torchpref.trajectories import Trajectories as Trajectories
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _EXPORTS:
+        value = getattr(import_module(f"torchpref.{_EXPORTS[name]}"), name)
+    elif name in _MODULES:
+        value = import_module(f"torchpref.{name}")
+    else:
+        raise AttributeError(f"module 'torchpref' has no attribute {name!r}")
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_EXPORTS, *_MODULES})

@@ -1,0 +1,111 @@
+"""The six measures: their names, ranges and units.
+
+Source: *Offline Preference-Based Trajectory Evaluation*, arXiv 2606.17541. The formulas of SR, PR and SPL, which compare
+one number per run, are here as functions of that number; LR, RPP and IPP compare whole curves and are computed by the
+kernels.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from torchpref.errors import UsageError
+
+#: |Δ| up to this many millionths is a tie for PR, RPP and IPP: thirds do not add up to one in millionths.
+TIE_TOLERANCE = 10
+
+
+@dataclass(frozen=True)
+class Measure:
+    """What a measure is called and how its Δ is stored.
+
+    Attributes:
+        name: short name, as used in calls, tables and JSON.
+        title: the name in words.
+        unit: Δ is stored as a whole number of 1/unit.
+        tolerance: the largest |Δ| in those parts that counts as a tie.
+        temporal: whether it depends on the clock.
+        ternary: whether Δ of two runs is one of -1, 0, 1.
+        description: what Δ > 0 means, in a sentence.
+    """
+
+    name: str
+    title: str
+    unit: int
+    tolerance: int
+    temporal: bool
+    ternary: bool
+    description: str
+
+
+_ALL = (
+    Measure("sr", "success rate", 1, 0, False, True, "A succeeds where B does not."),
+    Measure(
+        "pr", "partial return", 1_000_000, TIE_TOLERANCE, False, False, "A ends at a higher return than B; time is ignored."
+    ),
+    Measure(
+        "spl",
+        "success weighted by path length",
+        10**12,
+        0,
+        True,
+        False,
+        "A succeeds closer to the reference time than B; what happens short of success is ignored.",
+    ),
+    Measure(
+        "lr",
+        "lexicographic return",
+        1,
+        0,
+        True,
+        True,
+        "at the highest level where they differ, A gets there sooner: success first, then speed, then how far.",
+    ),
+    Measure(
+        "rpp",
+        "return-paired preference",
+        1_000_000,
+        TIE_TOLERANCE,
+        True,
+        False,
+        "the share of the return scale on which A is sooner, less the share on which B is.",
+    ),
+    Measure(
+        "ipp",
+        "interval-paired preference",
+        1_000_000,
+        TIE_TOLERANCE,
+        True,
+        False,
+        "like RPP, on the time taken from each level to the next; a curve that is better everywhere can still lose here.",
+    ),
+)
+_BY_NAME = {measure.name: measure for measure in _ALL}
+
+#: All six, in the order of tables.
+MEASURES: tuple[str, ...] = tuple(_BY_NAME)
+#: Those that depend on the clock.
+TEMPORAL: tuple[str, ...] = tuple(measure.name for measure in _ALL if measure.temporal)
+#: Those that compare whole curves, in the order in which the kernels compute them.
+CURVE_MEASURES: tuple[str, ...] = ("lr", "rpp", "ipp")
+
+
+def describe(name: str) -> Measure:
+    """The :class:`Measure` of that name, in any case; raises :class:`UsageError` for an unknown one."""
+    measure = _BY_NAME.get(str(name).strip().lower())
+    if measure is None:
+        raise UsageError(f"unknown measure {name!r}; the measures are {', '.join(MEASURES)}")
+    return measure
+
+
+def resolve_measures(measures: str | Sequence[str] = "all") -> tuple[str, ...]:
+    """Measure names from ``"all"``, one name or several; lower case, in table order, without repetition."""
+    if isinstance(measures, str):
+        if measures.strip().lower() == "all":
+            return MEASURES
+        measures = [part for part in measures.replace(",", " ").split() if part]
+    wanted = {describe(name).name for name in measures}
+    if not wanted:
+        raise UsageError(f"no measure named; the measures are {', '.join(MEASURES)}")
+    return tuple(name for name in MEASURES if name in wanted)

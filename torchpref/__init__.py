@@ -6,6 +6,8 @@ first used, so that ``import torchpref`` costs next to nothing.
 
 from __future__ import annotations
 
+import sys
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
@@ -28,7 +30,7 @@ _EXPORTS = {
     "MissingExtraError": "errors",
     "TorchPrefWarning": "errors",
 }
-_MODULES = ("rl", "meta", "report", "io", "sgrl")
+_MODULES = ("grid", "io", "kernels", "meta", "report", "rl", "sgrl")
 
 if TYPE_CHECKING:
     from torchpref.bradley_terry import BradleyTerry as BradleyTerry
@@ -63,3 +65,19 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *_EXPORTS, *_MODULES})
+
+
+class _Package(ModuleType):
+    """The package, whose functions win over modules of the same name.
+
+    When a module such as ``torchpref.preferences`` is first imported from anywhere, the import system stores it under its
+    name in the package, where users expect the function :func:`preferences`.
+    """
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if isinstance(value, ModuleType) and _EXPORTS.get(name) == name:
+            value = getattr(value, name)
+        super().__setattr__(name, value)
+
+
+sys.modules[__name__].__class__ = _Package

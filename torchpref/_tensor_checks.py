@@ -57,11 +57,17 @@ def checked_fields(
     if length.is_floating_point() or length.dtype is torch.bool:
         raise DataError(f"lengths must be whole numbers, got {length.dtype}")
     length = length.long()
-    here = torch.ones(shape[:3], dtype=torch.bool, device=device) if present is None else full(present, "present", False).bool()
+    here = (
+        torch.ones(shape[:3], dtype=torch.bool, device=device)
+        if present is None
+        else full(present, "present", False).bool()
+    )
     bad = here & ((length < 0) | (length > n_steps))
     if bool(bad.any()):
         place = bad.nonzero()[0].tolist()
-        raise DataError(f"lengths[{place}] is {int(length[tuple(place)])}; a length lies between 0 and {n_steps}, the steps given")
+        raise DataError(
+            f"lengths[{place}] is {int(length[tuple(place)])}; a length lies between 0 and {n_steps}, the steps given"
+        )
     inside = (torch.arange(n_steps, device=device) < length.unsqueeze(-1)) & here.unsqueeze(-1)
 
     names = {
@@ -78,12 +84,17 @@ def checked_fields(
     sizes = {name: float((resolution or {}).get(name, default_resolution(name))) for name in clocks}
     for name in resolution or {}:
         if name not in clocks:
-            raise UsageError(f"a resolution is given for the clock {name!r}, which these runs do not have: {', '.join(clocks)}")
+            raise UsageError(
+                f"a resolution is given for the clock {name!r}, which these runs do not have: {', '.join(clocks)}"
+            )
     return {
         "returns": _millionths(values, inside),
         "lengths": length,
         "present": here,
-        "times": {name: _ticks(full(value, f"times[{name!r}]", True), inside, sizes[name], name) for name, value in clocks.items()},
+        "times": {
+            name: _ticks(full(value, f"times[{name!r}]", True), inside, sizes[name], name)
+            for name, value in clocks.items()
+        },
         "truncated": None if truncated is None else full(truncated, "truncated", False).bool(),
         **names,
         "resolution": sizes,
@@ -169,6 +180,8 @@ def _references(
             raise UsageError(f"a reference time is given for the clock {name!r}, which these runs do not have")
         value = torch.as_tensor(value, dtype=torch.float64, device=device)
         if tuple(value.shape) != (n_instances,):
-            raise DataError(f"reference_time has shape {list(value.shape)}, wanted one number per instance: [{n_instances}]")
+            raise DataError(
+                f"reference_time has shape {list(value.shape)}, wanted one number per instance: [{n_instances}]"
+            )
         result[name] = to_ticks(value, sizes[name], f"reference_time of {name}")
     return result

@@ -17,9 +17,10 @@ _BITS = 30
 
 
 def power_of_two_scale(largest: float) -> float:
-    """The least power of two that is at least ``largest`` (1.0 for 0)."""
+    """The least power of two that is at least ``largest`` (1.0 for 0, and never so small that its inverse overflows)."""
     if largest <= 0 or not math.isfinite(largest):
         return 1.0
+    largest = max(largest, 2.0**-900)
     mantissa, exponent = math.frexp(largest)
     return math.ldexp(1.0, exponent - 1 if mantissa == 0.5 else exponent)
 

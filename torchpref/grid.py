@@ -139,7 +139,9 @@ class TimeToReturn:
 def curves(runs: Trajectories, clock: str | None = None) -> Curves:
     """The jumps of every run on a clock: points on one tick merged, times of 0 taken as the runs' ``zero_time`` says."""
     clock = runs.clock(clock)
-    return _curves(runs.returns, runs.lengths, runs.present, runs.times[clock], runs.truncated, _zero_is_unknown(runs, clock))
+    return _curves(
+        runs.returns, runs.lengths, runs.present, runs.times[clock], runs.truncated, _zero_is_unknown(runs, clock)
+    )
 
 
 def _zero_is_unknown(runs: Trajectories, clock: str) -> bool:
@@ -173,10 +175,12 @@ def _curves(
     # A jump is a step that raises the return, and whose tick is left before the return rises again.
     before = torch.nn.functional.pad(returns[..., :-1], (1, 0))
     rises = returns > before
-    # Of several rises on one tick the last one counts: look at the next rise whose time is known.
+    # Of several points on one tick the highest counts: look at the next step at a known time that stands higher than
+    # the steps at known times before it.
     known = ticks != UNKNOWN
+    known_before = torch.nn.functional.pad(torch.where(known, returns, 0).cummax(-1).values[..., :-1], (1, 0))
     index = torch.arange(steps, device=device).expand_as(returns)
-    following = torch.where(rises & known, index, steps).flip(-1).cummin(-1).values.flip(-1)
+    following = torch.where(known & (returns > known_before), index, steps).flip(-1).cummin(-1).values.flip(-1)
     following = torch.nn.functional.pad(following[..., 1:], (0, 1), value=steps)
     next_tick = torch.nn.functional.pad(ticks, (0, 1), value=NEVER).gather(-1, following)
     jump = rises & (~known | (next_tick != ticks))
@@ -212,9 +216,7 @@ def union_levels(curves_: Curves) -> Int[Tensor, "instance level"]:
     return torch.where(real, ordered.gather(-1, order), LEVEL_PAD)
 
 
-def time_to_level(
-    curves_: Curves, levels: Int[Tensor, "instance level"]
-) -> Int[Tensor, "instance system trial level"]:
+def time_to_level(curves_: Curves, levels: Int[Tensor, "instance level"]) -> Int[Tensor, "instance system trial level"]:
     """g at the given levels of each instance: the tick of the first jump that reaches the level, ``NEVER`` if none does."""
     instances, systems, trials, jumps = curves_.shape
     wanted = levels[:, None, None, :].expand(instances, systems, trials, levels.shape[-1]).contiguous()

@@ -42,7 +42,13 @@ class Measure:
 _ALL = (
     Measure("sr", "success rate", 1, 0, False, True, "A succeeds where B does not."),
     Measure(
-        "pr", "partial return", 1_000_000, TIE_TOLERANCE, False, False, "A ends at a higher return than B; time is ignored."
+        "pr",
+        "partial return",
+        1_000_000,
+        TIE_TOLERANCE,
+        False,
+        False,
+        "A ends at a higher return than B; time is ignored.",
     ),
     Measure(
         "spl",

@@ -87,7 +87,9 @@ class PairPreferences:
         if self.levels is not None and self.signs is not None:
             first, second = [], []
             for levels, signs in zip(self.levels.tolist(), self.signs.tolist(), strict=True):
-                real = [(level / MILLION, sign) for level, sign in zip(levels, signs, strict=True) if level != LEVEL_PAD]
+                real = [
+                    (level / MILLION, sign) for level, sign in zip(levels, signs, strict=True) if level != LEVEL_PAD
+                ]
                 first.append([level for level, sign in real if sign > 0])
                 second.append([level for level, sign in real if sign < 0])
             columns["levels_first_sooner"] = pl.Series(first, dtype=pl.List(pl.Float64))

@@ -166,9 +166,7 @@ class Preferences:
             raise UsageError(f"only LR is a sum of solved more, sooner and further; this is {self.measure.upper()}")
         solved, sooner = self.parts[0], self.parts[1]
         terms = (solved, sooner, self.sums - solved - sooner)
-        return {
-            name: self._weighted(self._per_trial_pair(term)) for name, term in zip(SPLIT_PARTS, terms, strict=True)
-        }
+        return {name: self._weighted(self._per_trial_pair(term)) for name, term in zip(SPLIT_PARTS, terms, strict=True)}
 
     def contradictions(self) -> Bool[Tensor, " pair"]:
         """For LR, the pairs whose *solved more* term has the opposite sign of Δ̄."""
@@ -185,7 +183,11 @@ class Preferences:
                 import difflib
 
                 close = difflib.get_close_matches(name, self.systems, n=3)
-                hint = f"did you mean {', '.join(map(repr, close))}?" if close else f"there are {len(self.systems)} systems"
+                hint = (
+                    f"did you mean {', '.join(map(repr, close))}?"
+                    if close
+                    else f"there are {len(self.systems)} systems"
+                )
                 raise UsageError(f"no system {name!r}; {hint}")
             positions.append(self.systems.index(name))
         if positions[0] == positions[1]:
@@ -358,17 +360,23 @@ def instance_weights(runs: Trajectories, weights: Weights) -> Float[Tensor, " in
         for benchmark, name in zip(runs.benchmarks, runs.instances, strict=True):
             found = [weights[key] for key in (f"{benchmark}/{name}", name, benchmark) if key in weights]
             if not found:
-                raise UsageError(f"no weight is given for instance {name!r}" + (f" of {benchmark!r}" if benchmark else ""))
+                raise UsageError(
+                    f"no weight is given for instance {name!r}" + (f" of {benchmark!r}" if benchmark else "")
+                )
             rows.append(float(found[0]))
         values = torch.tensor(rows, dtype=torch.float64)
     else:
         values = torch.as_tensor(weights, dtype=torch.float64)
         if tuple(values.shape) != (count,):
-            raise UsageError(f"weights have shape {list(values.shape)}; wanted one per instance, [{count}], in their order")
+            raise UsageError(
+                f"weights have shape {list(values.shape)}; wanted one per instance, [{count}], in their order"
+            )
     bad = ~(torch.isfinite(values) & (values >= 0))
     if bool(bad.any()):
         position = int(bad.nonzero()[0])
-        raise UsageError(f"the weight of instance {runs.instances[position]!r} is {float(values[position])!r}; weights are at least 0")
+        raise UsageError(
+            f"the weight of instance {runs.instances[position]!r} is {float(values[position])!r}; weights are at least 0"
+        )
     return values
 
 
@@ -426,4 +434,13 @@ def _compare_scores(
     return total, ties
 
 
-__all__ = ["SPLIT_PARTS", "TIE_TOLERANCE", "Preferences", "all_preferences", "all_pairs", "instance_weights", "preferences", "run_scores"]
+__all__ = [
+    "SPLIT_PARTS",
+    "TIE_TOLERANCE",
+    "Preferences",
+    "all_preferences",
+    "all_pairs",
+    "instance_weights",
+    "preferences",
+    "run_scores",
+]

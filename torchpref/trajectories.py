@@ -267,7 +267,8 @@ class Trajectories:
         _sort_names(fields)
         if fields["best_times"] is None:
             fields["best_times"] = {
-                clock: _best_times(fields["returns"], fields["present"], ticks) for clock, ticks in fields["times"].items()
+                clock: _best_times(fields["returns"], fields["present"], ticks)
+                for clock, ticks in fields["times"].items()
             }
         for name, value in fields.items():
             object.__setattr__(self, name, value)
@@ -323,7 +324,9 @@ class Trajectories:
             return next(iter(self.times))
         if not self.times:
             raise UsageError("these runs carry no clock; give times, or use the measures sr and pr, which need none")
-        raise UsageError(f"these runs carry several clocks ({', '.join(self.times)}); name one, such as clock={self.clocks[0]!r}")
+        raise UsageError(
+            f"these runs carry several clocks ({', '.join(self.times)}); name one, such as clock={self.clocks[0]!r}"
+        )
 
     def reference_ticks(self, clock: str | None = None) -> Int[Tensor, " instance"]:
         """SPL's L per instance in ticks: the reference time, else the least positive time of success; UNKNOWN if neither."""
@@ -539,4 +542,3 @@ def _best_times(returns: Tensor, present: Tensor, ticks: Tensor) -> Int[Tensor, 
 
 
 __all__ = ["MILLION", "NEVER", "UNKNOWN", "Trajectories", "to_millionths", "to_ticks"]
-

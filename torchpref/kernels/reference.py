@@ -54,7 +54,9 @@ class _Block:
         ticks = time_to_level(curves, levels)
         self.levels = levels.long().t().contiguous()  # [level, instance]
         self.ticks = ticks.permute(3, 0, 1, 2).contiguous()  # [level, instance, system, trial]
-        position = torch.searchsorted(curves.levels.contiguous(), levels[:, None, None, :].expand_as(ticks).contiguous())
+        position = torch.searchsorted(
+            curves.levels.contiguous(), levels[:, None, None, :].expand_as(ticks).contiguous()
+        )
         own = torch.nn.functional.pad(curves.levels, (0, 1), value=LEVEL_PAD).gather(-1, position)
         self.takes = ((own == levels[:, None, None, :]) & (own != LEVEL_PAD)).permute(3, 0, 1, 2).contiguous()
         self.bound = curves.bound

@@ -1,7 +1,7 @@
 """The real environments: what the suite needs to know of each, and how an episode is played.
 
-Success is the event (passenger delivered, goal reached), never the reward, which MiniGrid discounts by time, nor
-``done``, which a time limit sets too. Needs the extra ``sgrl``.
+Success is the event (passenger delivered, goal reached), never the reward, which MiniGrid discounts by time,
+nor ``done``, which a time limit sets too. Needs the extra ``sgrl``.
 """
 
 from __future__ import annotations
@@ -20,11 +20,12 @@ class Environment:
     """One environment of the suite.
 
     ``benchmark`` is its registered name, ``subgoals`` name its levels in order, ``actions`` and
-    ``environment_actions`` are the actions a random policy draws from (name, the environment's number), ``features``
-    name what identifies a state. ``make(horizon)`` gives the environment with that time limit, ``label(env, reached)``
-    its present state, ``reached(env, terminated, reward)`` how many subgoals hold after a step, ``layout(env)`` what
-    tells two instances apart after a reset, and ``tables(env)`` successors, labels and subgoals reached of every state
-    that matters from there, the first being the present one.
+    ``environment_actions`` are the actions a random policy draws from (name, the environment's number),
+    ``features`` name what identifies a state. ``make(horizon)`` gives the environment with that time limit,
+    ``label(env, reached)`` its present state, ``reached(env, terminated, reward)`` how many subgoals hold
+    after a step, ``layout(env)`` what tells two instances apart after a reset, and ``tables(env)``
+    successors, labels and subgoals reached of every state that matters from there, the first being the
+    present one.
     """
 
     name: str
@@ -40,7 +41,7 @@ class Environment:
     tables: Callable[[Any], tuple[IntArray, IntArray, IntArray]]
 
     def task(self, seed: int, env: Any = None) -> TabularTask:
-        """The instance that the environment deals under ``seed``, as tables read off the environment itself."""
+        """The instance that the environment deals under ``seed``, as tables read off the environment."""
         env = self.make(1_000) if env is None else env
         env.reset(seed=seed)
         successors, labels, reached = self.tables(env)
@@ -73,7 +74,7 @@ class Environment:
 
 @dataclass(frozen=True)
 class Episode:
-    """What one run reached, and when: a point per subgoal, and one for the last step if that was not a subgoal."""
+    """What one run reached, and when: a point per subgoal, and one for the last step if it was none."""
 
     returns: tuple[float, ...]
     steps: tuple[int, ...]
@@ -81,7 +82,7 @@ class Episode:
 
 
 class Player:
-    """Plays episodes of one instance: a shortest-path planner that is told, step by step, where to act at random."""
+    """Plays episodes of one instance: a shortest-path planner that is told where to act at random."""
 
     def __init__(self, environment: Environment, task: TabularTask, seed: int, env: Any) -> None:
         """``env`` comes from ``environment.make`` and may serve many players, one after another."""
@@ -91,8 +92,8 @@ class Player:
     def play(self, random_actions: IntArray) -> Episode:
         """One episode of at most ``len(random_actions)`` steps; -1 means that the planner chooses.
 
-        The first action is step 1. Subgoals are latched. The episode ends with the last subgoal or with the horizon,
-        and is truncated exactly if it ended without the last subgoal.
+        The first action is step 1. Subgoals are latched. The episode ends with the last subgoal or with the
+        horizon, and is truncated exactly if it ended without the last subgoal.
         """
         env, kind = self.env, self.environment
         env.reset(seed=self.seed)

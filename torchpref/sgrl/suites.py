@@ -1,12 +1,13 @@
 """The sets of the suite: which policies play which environment, from how many starts, how often.
 
-Each set ships as one Parquet file, so loading it needs none of the environments; :func:`generate` plays it again.
+Each set ships as one Parquet file, so loading it needs none of the environments; :func:`generate` plays it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     import polars
 
     from torchpref.sgrl.environments import Environment
+    from torchpref.sgrl.tabular import TabularTask
     from torchpref.trajectories import Trajectories
 
 DATA = Path(__file__).resolve().parents[1] / "data"
@@ -23,7 +25,7 @@ DATA = Path(__file__).resolve().parents[1] / "data"
 
 @dataclass(frozen=True)
 class Suite:
-    """One set: an environment, a horizon in steps, policies by how often they act at random, instances and trials."""
+    """One set: an environment, a horizon in steps, the policies' chances to act at random, and how often."""
 
     name: str
     environment: str
@@ -50,9 +52,17 @@ def system_name(epsilon: float) -> str:
 
 
 _TENTHS = tuple(i / 10 for i in range(10))
+_LOW = tuple(i / 20 for i in range(11))
+_HIGH = tuple(i / 20 for i in range(12, 20))
 
 _ALL = (
     Suite("demo", "taxi", 200, _TENTHS, 100, 1, "Taxi, ten policies that nearly all succeed"),
+    Suite("taxi-saturated", "taxi", 200, _LOW, 100, 5, "Taxi, all succeed, only time differs"),
+    Suite("taxi-mixed", "taxi", 100, _HIGH, 100, 5, "Taxi, some runs fail"),
+    Suite("fourrooms-saturated", "fourrooms", 300, _LOW, 100, 5, "FourRooms, all succeed, only time differs"),
+    Suite("fourrooms-mixed", "fourrooms", 100, _HIGH, 100, 5, "FourRooms, some runs fail"),
+    Suite("doorkey-saturated", "doorkey", 300, _LOW, 100, 5, "DoorKey-8x8, all succeed, only time differs"),
+    Suite("doorkey-mixed", "doorkey", 100, _HIGH, 100, 5, "DoorKey-8x8, some runs fail"),
 )
 
 #: The sets by name.
@@ -68,16 +78,42 @@ def suite(name: str) -> Suite:
 
 def environment(name: str) -> Environment:
     """The environment of that name."""
+    from torchpref.sgrl.minigrid import DOOR_KEY, FOUR_ROOMS
     from torchpref.sgrl.taxi import TAXI
 
-    return {kind.name: kind for kind in (TAXI,)}[name]
+    return {kind.name: kind for kind in (TAXI, FOUR_ROOMS, DOOR_KEY)}[name]
 
 
 def load(name: str) -> Trajectories:
-    """The runs of a set, as they ship with the package."""
+    """The runs of a set, as they ship with the package; needs none of the environments."""
     from torchpref.io import read
 
     return read(suite(name).path)
+
+
+@cache
+def _task(kind: str, seed: int) -> TabularTask:
+    return environment(kind).task(seed, _environment(kind))
+
+
+@cache
+def _environment(kind: str) -> Any:
+    return environment(kind).make(1_000)
+
+
+@cache
+def seeds(name: str) -> tuple[int, ...]:
+    """The seeds under which the environment deals the instances of a set, in the order of their positions."""
+    return environment(suite(name).environment).seeds(suite(name).instances)
+
+
+def tasks(name: str, instances: Iterable[int] | None = None) -> list[TabularTask]:
+    """The instances of a set as tables read off the real environment; ``instances`` are positions."""
+    available = suite(name).instances
+    chosen = list(range(available) if instances is None else instances)
+    if not all(0 <= position < available for position in chosen):
+        raise UsageError(f"{name!r} has instances 0 to {available - 1}, got {chosen}")
+    return [_task(suite(name).environment, seeds(name)[position]) for position in chosen]
 
 
 def generate(
@@ -85,9 +121,10 @@ def generate(
 ) -> polars.DataFrame:
     """Play a set, or a part of it, in the real environments.
 
-    ``systems`` are names of policies, ``instances`` positions among the set's instances; all by default. Every run
-    draws its own random numbers from its names, so a part equals that part of the whole. Returns a tidy table with a
-    row per run and list cells; the last step of a run that was stopped by the horizon is in it, marked ``truncated``.
+    ``systems`` are names of policies, ``instances`` positions among the set's instances; all by default.
+    Every run draws its own random numbers from its names, so a part equals that part of the whole. Returns a
+    tidy table with a row per run and list cells; the last step of a run that was stopped by the horizon is in
+    it, marked ``truncated``.
     """
     import polars
 
@@ -97,12 +134,14 @@ def generate(
     chosen = suite(name)
     kind = environment(chosen.environment)
     wanted = set(chosen.systems if systems is None else systems)
-    positions = range(chosen.instances) if instances is None else sorted(instances)
-    seeds = kind.seeds(chosen.instances)
+    unknown = sorted(wanted.difference(chosen.systems))
+    if unknown:
+        raise UsageError(f"{name!r} has no system {unknown[0]!r}; it has {', '.join(chosen.systems)}")
+    positions = list(range(chosen.instances) if instances is None else sorted(instances))
     env = kind.make(chosen.horizon)
     rows: list[dict[str, Any]] = []
-    for seed in (seeds[position] for position in positions):
-        task = kind.task(seed, env)
+    for position, task in zip(positions, tasks(name, positions), strict=True):
+        seed = seeds(name)[position]
         player = Player(kind, task, seed, env)
         for epsilon, system in zip(chosen.epsilons, chosen.systems, strict=True):
             if system not in wanted:
@@ -122,7 +161,7 @@ def generate(
                         "reference_time": int(task.shortest[0]),
                     }
                 )
-    schema = {
+    schema: dict[str, Any] = {
         "benchmark": polars.String,
         "instance": polars.String,
         "system": polars.String,

@@ -1,8 +1,8 @@
-"""Deterministic tasks as tables: successor of every state under every action, and the level each state has earned.
+"""Deterministic tasks as tables: the successor of every state under every action, and every state's level.
 
-States carry the events that happened, so that a state's level never falls along a path: a run's return curve is
-simply the level of the states it visits. States of level 1 are absorbing. One table may hold many instances
-(:func:`concatenate`); a whole batch of rollouts then advances with one look-up per step.
+States carry the events that happened, so that a state's level never falls along a path: a run's return curve
+is simply the level of the states it visits. States of level 1 are absorbing. One table may hold many
+instances (:func:`concatenate`); a whole batch of rollouts then advances with one look-up per step.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ class TabularTask:
     """A deterministic task, or several side by side, as tables.
 
     ``successors``  int64 ``[state, action]``: the state that an action leads to
-    ``level``       float64 ``[state]``: return earned on the way to the state, in [0, 1], 1 in absorbing states only
+    ``level``       float64 ``[state]``: return earned on the way to the state; 1 in absorbing states only
     ``starts``      int64 ``[instance]``: start state of each instance
     ``instances``   one name per start
     ``actions``     names of the actions, in the order of the columns of ``successors``
@@ -64,7 +64,7 @@ class TabularTask:
 
     @cached_property
     def distance(self) -> IntArray:
-        """Fewest steps from each state to level 1, int64 ``[state]``; ``UNREACHABLE`` where there is no way."""
+        """Fewest steps from each state to level 1, int64 ``[state]``; ``UNREACHABLE`` if there is no way."""
         return steps_to(self.successors, self.level >= 1)
 
     @cached_property
@@ -85,8 +85,8 @@ class TabularTask:
     def planner(self) -> IntArray:
         """The shortest-path planner's action in each state, int64 ``[state]``.
 
-        It takes an action that lies on a shortest path to success; among those one that is also nearest to the next
-        subgoal; among those the first. At level 1 it is 0 and means nothing.
+        It takes an action that lies on a shortest path to success; among those one that is also nearest to
+        the next subgoal; among those the first. At level 1 it is 0 and means nothing.
         """
         behind = np.maximum(self.distance[self.successors], 0)
         soonest = behind == behind.min(axis=1, keepdims=True)
@@ -99,8 +99,9 @@ class TabularTask:
     def rollout(self, actions: IntArray, instance: IntArray | None = None) -> IntArray:
         """States visited when given actions are taken.
 
-        ``actions`` int64 ``[run, step]`` are columns of ``successors``, ``instance`` int64 ``[run]`` says where each
-        run starts (default: run r is instance r). Returns int64 ``[run, step]``: the state after each action.
+        ``actions`` int64 ``[run, step]`` are columns of ``successors``, ``instance`` int64 ``[run]`` says
+        where each run starts (default: run r is instance r). Returns int64 ``[run, step]``: the state after
+        each action.
         """
         index = np.arange(actions.shape[0]) if instance is None else instance
         state = self.starts[index]
@@ -150,11 +151,12 @@ def noise(key: str, steps: int) -> FloatArray:
 
     seed = int.from_bytes(blake2b(key.encode(), digest_size=16).digest(), "little")
     raw = np.random.PCG64(seed).random_raw(2 * steps)
-    return (np.asarray(raw, dtype=np.uint64) >> np.uint64(11)).reshape(steps, 2) * 2.0**-53
+    uniform: FloatArray = (np.asarray(raw, dtype=np.uint64) >> np.uint64(11)).astype(np.float64) * 2.0**-53
+    return uniform.reshape(steps, 2)
 
 
 def random_actions(key: str, epsilon: float, n_actions: int, steps: int) -> IntArray:
-    """The random part of an epsilon-policy, int64 ``[step]``: an action where it acts at random, -1 where it plans."""
+    """The random part of an epsilon-policy, int64 ``[step]``: a drawn action, or -1 where it plans."""
     uniform = noise(key, steps)
     action = np.minimum((uniform[:, 1] * n_actions).astype(np.int64), n_actions - 1)
     return np.where(uniform[:, 0] < epsilon, action, -1)

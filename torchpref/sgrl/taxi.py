@@ -1,7 +1,8 @@
 """Taxi-v4: fetch a passenger and bring them to their destination (gymnasium; Dietterich 2000).
 
-Subgoals: passenger aboard, passenger delivered. The transition function is the environment's own ``P``. A passenger
-set down elsewhere does not lower the return, so a state is the environment's state with how many subgoals were reached.
+Subgoals: passenger aboard, passenger delivered. The transition function is the environment's own ``P``. A
+passenger set down elsewhere does not lower the return, so a state is the environment's state with how many
+subgoals were reached.
 """
 
 from __future__ import annotations

@@ -1,0 +1,77 @@
+"""From paths to tidy rows: which format the files are of, and who reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from torchpref.errors import DataError, UsageError
+from torchpref.io.columns import parse_columns, rename
+from torchpref.io.readers import detect_format, select_format, walk
+from torchpref.io.readers.base import Source
+from torchpref.io.tidy import ROW, Tidy
+from torchpref.io.where import Condition, filter_rows, parse_where
+
+if TYPE_CHECKING:
+    from torchpref.io import PathsLike
+    from torchpref.io.columns import ColumnsLike
+    from torchpref.io.where import WhereLike
+
+TABLE = "table"
+
+
+def read_sources(
+    paths: PathsLike,
+    format: str,
+    *,
+    columns: ColumnsLike,
+    where: WhereLike,
+    encoding: str | None,
+    options: Mapping[str, Any],
+) -> Tidy:
+    """Tidy rows of logs or tables; see :func:`torchpref.io.read`."""
+    mapping, conditions = parse_columns(columns), parse_where(where)
+    sources = walk(paths)
+    if format == TABLE:
+        return _table(sources, mapping, conditions, encoding, options)
+    found = detect_format(sources) if format == "auto" else select_format(format, sources)
+    if found.reader is None:
+        return _table(found.sources, mapping, conditions, encoding, options)
+    tidy = found.reader.read(found.sources, options)
+    tidy = replace(tidy, findings=(*found.findings, *tidy.findings), place=_place(found.sources))
+    return refine(tidy, mapping, conditions)
+
+
+def refine(tidy: Tidy, mapping: Mapping[str, str], conditions: Sequence[Condition]) -> Tidy:
+    """Map columns and keep rows of a frame that is there already."""
+    frame = tidy.frame
+    if ROW not in frame.columns:
+        frame = frame.with_row_index(ROW)
+    own = [condition for condition in conditions if condition[0] in frame.columns or condition[0] not in mapping]
+    frame = filter_rows(frame, own, tidy.place)
+    frame = rename(frame, mapping, tidy.place)
+    frame = filter_rows(frame, [condition for condition in conditions if condition not in own], tidy.place)
+    return replace(tidy, frame=frame, mapped=tidy.mapped | set(mapping))
+
+
+def _table(
+    sources: Sequence[Source],
+    mapping: Mapping[str, str],
+    conditions: Sequence[Condition],
+    encoding: str | None,
+    options: Mapping[str, Any],
+) -> Tidy:
+    from torchpref.io.table import read_tables
+
+    if options:
+        raise UsageError(f"tables have no option {', '.join(map(repr, sorted(options)))}")
+    if not sources:
+        raise DataError("there is no file to read; name at least one")
+    return read_tables(sources, mapping, conditions, encoding)
+
+
+def _place(sources: Sequence[Source]) -> str:
+    if not sources:
+        return "the logs"
+    return str(sources[0].path) if len(sources) == 1 else f"{sources[0].path} and {len(sources) - 1} more"

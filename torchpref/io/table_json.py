@@ -1,0 +1,183 @@
+"""Tables in JSON: one object per line, a list of objects, or an object of columns."""
+
+from __future__ import annotations
+
+import io
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from torchpref.errors import DataError
+
+
+@dataclass(frozen=True)
+class JsonTable:
+    """One file of JSON as a frame with all of its columns.
+
+    Attributes:
+        frame: its rows.
+        locate: says where a row stands.
+    """
+
+    frame: pl.DataFrame
+    locate: Callable[[int], str]
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """Names of all columns, in the order in which they first appear."""
+        return tuple(self.frame.columns)
+
+    def read(self, columns: Sequence[str]) -> tuple[pl.DataFrame, Callable[[int], str]]:
+        """Some of the columns, and what says where a row stands."""
+        return self.frame.select(columns), self.locate
+
+    @classmethod
+    def open(cls, path: Path, data: bytes) -> JsonTable:
+        """Read a file that begins with ``{`` or ``[``.
+
+        Raises:
+            DataError: the JSON is damaged or cut short, or is no table.
+        """
+        if data.lstrip()[:1] == b"[":
+            return cls(_rows(path, _whole(path, data)), lambda row: f"{path}, record {row + 1}")
+        if _is_lines(data):
+            return cls(_lines(path, data), lambda row: f"{path}, line {_line_of(data, row)}")
+        return cls(_object(path, _whole(path, data)), lambda row: f"{path}, record {row + 1}")
+
+
+def _is_lines(data: bytes) -> bool:
+    """Whether the first line is an object of its own that is one row."""
+    first = data.lstrip().split(b"\n", 1)[0].strip()
+    if first.startswith(b"{") and first.endswith(b"}"):
+        try:
+            row = json.loads(first)
+        except (ValueError, RecursionError):
+            return True
+        nested = all(isinstance(cell, list | dict) for cell in row.values())
+        return not (row and nested and not data.lstrip()[len(first) :].strip())
+    # a last line that was cut short, after others or alone
+    return b"\n" not in data.strip() or b"}\n{" in data.replace(b"\r", b"")
+
+
+def _lines(path: Path, data: bytes) -> pl.DataFrame:
+    try:
+        return pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+    except (pl.exceptions.PolarsError, OverflowError):
+        pass  # NaN, mixed types, damage: line by line, with our own errors
+    records = []
+    for number, line in enumerate(data.split(b"\n"), 1):
+        if line.strip():
+            record = _parse(line.decode(), f"{path}, line {number}")
+            if not isinstance(record, dict):
+                raise DataError(f"{path}, line {number}: {str(record)[:40]!r} is no JSON object; give one object per line")
+            records.append(record)
+    return from_records(records)
+
+
+def _line_of(data: bytes, row: int) -> int:
+    """The line at which a row stands, blank lines counted."""
+    seen = -1
+    for number, line in enumerate(data.split(b"\n"), 1):
+        seen += bool(line.strip())
+        if seen == row:
+            return number
+    return row + 1
+
+
+def _whole(path: Path, data: bytes) -> Any:
+    return _parse(data.decode(), str(path))
+
+
+def _parse(text: str, place: str) -> Any:
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        at = f", line {error.lineno}" if "\n" in text.rstrip() else ""
+        cut = error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg
+        hint = "was the file cut short?" if cut else "is the file damaged?"
+        shown = text[max(0, error.pos - 20) : error.pos + 10].strip()
+        raise DataError(f"{place}{at}: not valid JSON near {shown!r} ({error.msg}); {hint}") from error
+    except RecursionError as error:
+        raise DataError(f"{place}: JSON nested too deeply to be a table; give rows of plain cells") from error
+    except ValueError as error:
+        raise DataError(f"{place}: a number that cannot be read ({error}); correct it") from error
+
+
+def _rows(path: Path, rows: Any) -> pl.DataFrame:
+    for number, row in enumerate(rows, 1):
+        if not isinstance(row, dict):
+            raise DataError(f"{path}, record {number}: {str(row)[:40]!r} is no JSON object; give a list of objects, one per row")
+    if not rows:
+        raise DataError(f"{path}: the list is empty; give at least one row")
+    return from_records(rows)
+
+
+def _object(path: Path, value: Any) -> pl.DataFrame:
+    """An object of columns, as pandas writes it (by column, split, or table), or one row."""
+    if isinstance(value.get("data"), list) and value["data"]:
+        data = value["data"]
+        if isinstance(value.get("columns"), list) and all(isinstance(row, list) for row in data):
+            return from_records([dict(zip(map(str, value["columns"]), row, strict=False)) for row in data])
+        if all(isinstance(row, dict) for row in data):
+            return _rows(path, data)
+    for key in ("rows", "records"):
+        if isinstance(value.get(key), list) and value[key]:
+            return _rows(path, value[key])
+    if value and all(isinstance(cells, dict) for cells in value.values()):
+        index = list(dict.fromkeys(key for cells in value.values() for key in cells))
+        return from_records([{name: cells.get(key) for name, cells in value.items()} for key in index])
+    if value and all(isinstance(cells, list) for cells in value.values()):
+        sizes = {name: len(cells) for name, cells in value.items()}
+        if len(set(sizes.values())) > 1:
+            shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+            raise DataError(f"{path}: the columns are not of one length ({shown}); give as many cells in each")
+        return pl.DataFrame([_series(name, cells) for name, cells in value.items()])
+    if value and not any(isinstance(cells, dict) for cells in value.values()):
+        return from_records([value])
+    raise DataError(
+        f"{path}: a JSON object with the keys {', '.join(list(value)[:12]) or '(none)'} is no table; give a list of objects, "
+        "one object per line, or an object of columns"
+    )
+
+
+def from_records(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
+    """Rows as a frame; keys may be missing and types may be mixed, which makes the column text."""
+    names = list(dict.fromkeys(key for record in records for key in record))
+    return pl.DataFrame([_series(name, [record.get(name) for record in records]) for name in names])
+
+
+def _series(name: str, cells: list[Any]) -> pl.Series:
+    kinds = {type(cell) for cell in cells if cell is not None}
+    if kinds <= {bool}:
+        return pl.Series(name, cells, dtype=pl.Boolean if kinds else pl.Null)
+    if kinds <= {int, float}:
+        return pl.Series(name, [None if cell is None else float(cell) for cell in _floats(cells)], dtype=pl.Float64)
+    if kinds == {str}:
+        return pl.Series(name, cells, dtype=pl.String)
+    if kinds == {list}:
+        inner = {type(element) for cell in cells if cell is not None for element in cell if element is not None}
+        if inner <= {int, float, bool}:
+            numbers = [None if cell is None else [None if e is None else float(e) for e in _floats(cell)] for cell in cells]
+            return pl.Series(name, numbers, dtype=pl.List(pl.Float64))
+        texts = [None if cell is None else [_text(element) for element in cell] for cell in cells]
+        return pl.Series(name, texts, dtype=pl.List(pl.String))
+    return pl.Series(name, [_text(cell) for cell in cells], dtype=pl.String)
+
+
+def _floats(cells: Sequence[Any]) -> Iterator[Any]:
+    """Numbers that a float can hold; integers of hundreds of digits are infinite."""
+    for cell in cells:
+        try:
+            yield None if cell is None else float(cell)
+        except OverflowError:
+            yield float("inf")
+
+
+def _text(cell: Any) -> str | None:
+    if cell is None or isinstance(cell, str):
+        return cell
+    return json.dumps(cell)

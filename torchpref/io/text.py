@@ -1,0 +1,132 @@
+"""The text of a table's file as UTF-8 bytes: unpacked, decoded where its encoding is known, refused where it is not."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+
+from torchpref.errors import DataError, UsageError
+
+GZIP = b"\x1f\x8b"
+#: Text of more bytes than this is not unpacked into memory.
+MOST_BYTES = 8 << 30
+#: Unpacked text of more than ``BOMB_BYTES`` that grew more than this many times is taken for an archive bomb.
+BOMB_RATIO = 200
+BOMB_BYTES = 256 << 20
+_CHUNK = 1 << 22
+_UTF16 = (b"\xff\xfe", b"\xfe\xff")
+#: Beginnings of files that are no tables of text, and what to do about them.
+_FOREIGN = {
+    b"PK\x03\x04": "a zip archive or a spreadsheet; save the table as CSV, or unpack it",
+    b"BZh": "compressed with bzip2; unpack it first (bunzip2), or use gzip",
+    b"\xfd7zXZ": "compressed with xz; unpack it first (unxz), or use gzip",
+    b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it first (unzstd), or use gzip",
+    b"SQLite format 3": "an SQLite database; export the table as CSV",
+    b"\x89HDF": "an HDF5 file; save the table as Parquet",
+    b"%PDF": "a PDF document; give the table as CSV",
+    b"\x80\x02": "a pickle, which runs code when it is loaded; save the table as Parquet",
+    b"\x80\x03": "a pickle, which runs code when it is loaded; save the table as Parquet",
+    b"\x80\x04": "a pickle, which runs code when it is loaded; save the table as Parquet",
+    b"\x80\x05": "a pickle, which runs code when it is loaded; save the table as Parquet",
+    b"\x93NUMPY": "a NumPy array; pass it to torchpref.Trajectories, or save a table",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet; save the table as CSV",
+}
+
+
+def read_text(path: Path, encoding: str | None = None) -> bytes:
+    """The whole of a text file as UTF-8 without a byte-order mark; gzip is unpacked.
+
+    Args:
+        path: the file.
+        encoding: its encoding; by default UTF-8, or UTF-16 where a byte-order mark says so.
+
+    Raises:
+        DataError: it cannot be read or decoded, is empty, or is no text.
+    """
+    try:
+        size = path.stat().st_size
+        if size > MOST_BYTES:
+            raise DataError(f"{path}: {size:,} bytes of text are too many; convert the table to Parquet, or split it")
+        data = path.read_bytes()
+    except OSError as error:
+        raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
+    if data.startswith(GZIP):
+        data = _unpack(data, path)
+    if not data.strip():
+        raise DataError(f"{path}: the file is empty")
+    refuse_foreign(path, data[:16])
+    return _utf8(data, path, encoding)
+
+
+def refuse_foreign(path: Path, head: bytes) -> None:
+    """Raise DataError for the beginning of a file that is known to be no table."""
+    for magic, what in _FOREIGN.items():
+        if head.startswith(magic):
+            raise DataError(f"{path}: not a table but {what}")
+
+
+def head_of(path: Path, head: bytes) -> bytes:
+    """The beginning of a text file, unpacked and decoded as far as it goes, without raising."""
+    if head.startswith(GZIP):
+        try:
+            head = zlib.decompressobj(31).decompress(head, 1 << 16)
+        except zlib.error:
+            return b""
+    if head.startswith(_UTF16):
+        return head[: len(head) // 2 * 2].decode("utf-16", "replace").encode()
+    return head.removeprefix(b"\xef\xbb\xbf")
+
+
+def _unpack(data: bytes, path: Path) -> bytes:
+    parts: list[bytes] = []
+    total = 0
+    rest = data
+    try:
+        while rest.startswith(GZIP):
+            stream = zlib.decompressobj(31)
+            while not stream.eof:
+                part = stream.decompress(rest, _CHUNK)
+                rest = stream.unconsumed_tail
+                parts.append(part)
+                total += len(part)
+                if total > MOST_BYTES or (total > BOMB_BYTES and total > BOMB_RATIO * len(data)):
+                    raise DataError(
+                        f"{path}: {len(data):,} bytes unpack to more than {total:,}, which is refused as an archive bomb; "
+                        "unpack the file yourself if it is what it seems"
+                    )
+                if not part and not rest and not stream.eof:
+                    raise DataError(f"{path}: the gzip file ends in the middle; was it cut short? Copy it again")
+            rest = stream.unused_data
+    except zlib.error as error:
+        raise DataError(f"{path}: a damaged gzip file ({error}); copy it again") from error
+    return b"".join(parts)
+
+
+def _utf8(data: bytes, path: Path, encoding: str | None) -> bytes:
+    if encoding is not None:
+        try:
+            return data.decode(encoding).removeprefix("\ufeff").encode()
+        except LookupError as error:
+            raise UsageError(f"no encoding is called {encoding!r}; try utf-8, utf-16 or latin-1") from error
+        except UnicodeDecodeError as error:
+            raise DataError(f"{path}: not {encoding} text at byte {error.start}; try another encoding") from error
+    if data.startswith(_UTF16):
+        try:
+            return data.decode("utf-16").encode()
+        except UnicodeError as error:
+            raise DataError(f"{path}: damaged UTF-16 text ({error}); save the file as UTF-8") from error
+    data = data.removeprefix(b"\xef\xbb\xbf")
+    if data.isascii() and b"\0" not in data[:4096]:
+        return data
+    if b"\0" in data[:4096]:
+        raise DataError(f"{path}: not text that can be read (it holds NUL bytes); if it is UTF-16, read with encoding='utf-16'")
+    try:
+        data.decode("utf-8")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        byte = data[error.start]
+        raise DataError(
+            f"{path}, line {line}: byte 0x{byte:02x} is not UTF-8 text (in Latin-1 it would be {chr(byte)!r}); save the file as "
+            "UTF-8, or read with encoding='latin-1'"
+        ) from error
+    return data

@@ -17,7 +17,7 @@ from torchpref.io.levels import levels, running_maximum
 from torchpref.io.notes import Notes
 from torchpref.io.points import Points, Table
 from torchpref.io.ticks import ticks
-from torchpref.io.tidy import CLOCKS, Tidy
+from torchpref.io.tidy import BEST, CLOCKS, REFERENCE, Tidy
 from torchpref.trajectories import (
     PREFERRED_CLOCKS,
     UNKNOWN,
@@ -109,7 +109,7 @@ def build(
         instances=points.table.names.instances,
         benchmarks=points.table.names.benchmarks,
         resolution=sizes,
-        reference_times=_references(points.table, "reference_time", sizes, clock),
+        reference_times=_references(points.table, sizes, clock),
         best_times=_best_times(points.table, sizes),
         findings=(*tidy.findings, *notes.findings),
         default_clock=clock,
@@ -193,32 +193,30 @@ def _fill_missing(points: Points, present: NDArray[np.bool_], notes: Notes) -> N
     )
 
 
-def _references(
-    table: Table, column: str, sizes: Mapping[str, float], clock: str | None
-) -> dict[str, torch.Tensor] | None:
+def _references(table: Table, sizes: Mapping[str, float], clock: str | None) -> dict[str, torch.Tensor] | None:
     """Reference times per clock; ``reference_time`` itself is on the clock that is meant where none is named."""
     meant = clock or next((name for name in PREFERRED_CLOCKS if name in sizes), None)
     if meant is None and len(sizes) == 1:
         meant = next(iter(sizes))
     found: dict[str, torch.Tensor] = {}
-    if table.has(column):
+    if table.has(REFERENCE):
         if meant is None:
             raise UsageError(
                 f"{table.tidy.place}: reference_time is on one clock, but there are several ({', '.join(sizes)}); "
                 "name the clock, or map the column to reference_time_CLOCK"
             )
-        found[meant] = _per_instance(table, column, sizes[meant])
+        found[meant] = _per_instance(table, REFERENCE, sizes[meant])
     for name in sizes:
-        if table.has(f"{column}_{name}"):
-            found[name] = _per_instance(table, f"{column}_{name}", sizes[name])
+        if table.has(f"{REFERENCE}_{name}"):
+            found[name] = _per_instance(table, f"{REFERENCE}_{name}", sizes[name])
     return found or None
 
 
 def _best_times(table: Table, sizes: Mapping[str, float]) -> dict[str, torch.Tensor] | None:
     """Best times as a table carries them that was written from a selection of runs; for all clocks or none."""
-    if not all(table.has(f"best_time_{name}") for name in sizes):
+    if not all(table.has(f"{BEST}_{name}") for name in sizes):
         return None
-    return {name: _per_instance(table, f"best_time_{name}", size) for name, size in sizes.items()}
+    return {name: _per_instance(table, f"{BEST}_{name}", size) for name, size in sizes.items()}
 
 
 def _per_instance(table: Table, column: str, resolution: float) -> torch.Tensor:

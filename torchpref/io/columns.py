@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchpref.errors import DataError, UsageError
-from torchpref.io.tidy import CLOCKS, COLUMNS, NAMES, ROW, VALUES
+from torchpref.io.tidy import CLOCKS, COLUMNS, NAMES, ROW, VALUES, is_tidy
 
 if TYPE_CHECKING:
     import polars
@@ -36,7 +36,7 @@ def parse_columns(columns: ColumnsLike) -> dict[str, str]:
             pairs.append((name.strip(), source.strip()))
     mapping: dict[str, str] = {}
     for name, source in pairs:
-        if name not in COLUMNS:
+        if not is_tidy(name):
             raise UsageError(
                 f"columns: {name!r} is not a column of the tidy table{suggest(name, COLUMNS)}; on the left stands one of "
                 f"{', '.join((*NAMES, 'step', *CLOCKS, *VALUES))}, max_score, truncated, reference_time"
@@ -88,7 +88,7 @@ def sources_of(name: str, source: str, available: Sequence[str], where: str) -> 
 def needed(mapping: Mapping[str, str], available: Sequence[str], where: str) -> list[str]:
     """The columns of a file that have to be read: the mapped ones, and those that carry a tidy name themselves."""
     wanted = {part for name, source in mapping.items() for part in sources_of(name, source, available, where)}
-    wanted |= {name for name in COLUMNS if name in available and name not in mapping}
+    wanted |= {name for name in available if is_tidy(name) and name not in mapping}
     return [name for name in available if name in wanted]
 
 
@@ -103,7 +103,7 @@ def rename(frame: polars.DataFrame, mapping: Mapping[str, str], where: str) -> p
 
     available = [name for name in frame.columns if name != ROW]
     expressions = []
-    for name in COLUMNS:
+    for name in dict.fromkeys([*COLUMNS, *mapping, *filter(is_tidy, available)]):
         if name in mapping:
             parts = sources_of(name, mapping[name], available, where)
             if not parts:

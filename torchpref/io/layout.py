@@ -10,7 +10,7 @@ from torchpref.io.columns import listed, suggest
 from torchpref.io.names import encode
 from torchpref.io.notes import Notes
 from torchpref.io.points import Floats, Points, Rough, Table, arrange
-from torchpref.io.tidy import CLOCKS, ROW, VALUES, Tidy
+from torchpref.io.tidy import ROW, VALUES, Tidy
 
 
 def points(tidy: Tidy, notes: Notes, clock: str | None = None) -> Points:
@@ -31,7 +31,7 @@ def points(tidy: Tidy, notes: Notes, clock: str | None = None) -> Points:
     notes.systems = names.systems
 
     table = Table(tidy, kind, rows, names)
-    if any(is_list_column(frame[name]) for name in (kind, "step", *CLOCKS) if name in frame.columns):
+    if any(is_list_column(frame[name]) for name in (kind, "step", *table.clocks.values()) if name in frame.columns):
         rough = _from_lists(table, clock)
     elif table.has("step"):
         rough = _from_steps(table)
@@ -77,7 +77,7 @@ def _values(column: Column) -> Floats:
 def _from_runs(table: Table) -> Rough:
     """A row per run: one point, what was reached and when; at an unknown time where there is no clock."""
     values = _values(table.column(table.kind))
-    clocks = {name: numbers(table.column(name)) for name in table.clocks} or {"steps": np.full(len(values), np.nan)}
+    clocks = {name: numbers(table.column(source)) for name, source in table.clocks.items()} or {"steps": np.full(len(values), np.nan)}
     every = np.arange(len(values))
     return Rough(every, np.ones_like(every), every, values, clocks, ~np.isnan(values))
 
@@ -111,7 +111,7 @@ def _from_steps(table: Table) -> Rough:
     lengths = np.diff(np.r_[starts, len(key)])
     values = _values(table.column(table.kind))[order]
     clocks = {} if "steps" in table.clocks else {"steps": step[order]}
-    clocks |= {name: numbers(table.column(name))[order] for name in table.clocks}
+    clocks |= {name: numbers(table.column(source))[order] for name, source in table.clocks.items()}
     known = np.logical_or.reduceat(~np.isnan(values), starts) if len(starts) else np.zeros(0, dtype=bool)
     return Rough(order[starts], lengths, order, values, clocks, known)
 
@@ -124,7 +124,7 @@ def _from_lists(table: Table, clock: str | None) -> Rough:
     given = np.maximum(lengths, 0)
     at = np.repeat(np.arange(len(given)), given)
     clocks: dict[str, Floats] = {}
-    sources = {name: name for name in table.clocks}
+    sources = table.clocks
     if table.has("step") and "steps" not in sources:
         sources = {"steps": "step", **sources}
     for name, source in sources.items():

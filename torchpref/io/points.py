@@ -11,7 +11,7 @@ from torchpref.errors import DataError
 from torchpref.io.cells import Column, numbers, yes_or_no
 from torchpref.io.names import Codes, Named, compact_trials
 from torchpref.io.notes import Notes
-from torchpref.io.tidy import CLOCKS, Tidy
+from torchpref.io.tidy import Tidy, clock_columns
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -46,9 +46,9 @@ class Table:
         return self.tidy.locate(int(self.rows[position]))
 
     @property
-    def clocks(self) -> list[str]:
-        """Its clocks, but for ``step``."""
-        return [name for name in CLOCKS if self.has(name)]
+    def clocks(self) -> dict[str, str]:
+        """Its clocks with their columns, but for ``step``."""
+        return clock_columns(self.tidy.frame.columns)
 
 
 @dataclass(frozen=True)

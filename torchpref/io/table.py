@@ -19,7 +19,7 @@ from torchpref.io.readers.base import Source
 from torchpref.io.table_csv import CsvTable
 from torchpref.io.table_json import JsonTable
 from torchpref.io.text import GZIP, read_text, refuse_foreign
-from torchpref.io.tidy import COLUMNS, ROW, Tidy
+from torchpref.io.tidy import ROW, Tidy, is_tidy
 from torchpref.io.where import Condition, filter_rows
 
 #: Files in a folder that are tried as tables; a file that is named by itself is always tried.
@@ -230,5 +230,4 @@ def _refuse_lacking(
 
 
 def _hint(available: Sequence[str]) -> str:
-    known = [name for name in COLUMNS if name in available]
-    return "" if known else "; is the first line the names of the columns?"
+    return "" if any(map(is_tidy, available)) else "; is the first line the names of the columns?"

@@ -135,7 +135,7 @@ def _object(path: Path, value: Any) -> pl.DataFrame:
         if len(set(sizes.values())) > 1:
             shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
             raise DataError(f"{path}: the columns are not of one length ({shown}); give as many cells in each")
-        return pl.DataFrame([_series(name, cells) for name, cells in value.items()])
+        return pl.DataFrame([series(name, cells) for name, cells in value.items()])
     if value and not any(isinstance(cells, dict) for cells in value.values()):
         return from_records([value])
     raise DataError(
@@ -147,10 +147,11 @@ def _object(path: Path, value: Any) -> pl.DataFrame:
 def from_records(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
     """Rows as a frame; keys may be missing and types may be mixed, which makes the column text."""
     names = list(dict.fromkeys(key for record in records for key in record))
-    return pl.DataFrame([_series(name, [record.get(name) for record in records]) for name in names])
+    return pl.DataFrame([series(name, [record.get(name) for record in records]) for name in names])
 
 
-def _series(name: str, cells: list[Any]) -> pl.Series:
+def series(name: str, cells: list[Any]) -> pl.Series:
+    """Cells as a column: numbers, truth values, text or lists of them; a mix of types as text."""
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds <= {bool}:
         return pl.Series(name, cells, dtype=pl.Boolean if kinds else pl.Null)

@@ -7,7 +7,7 @@ rewards and scores. Three layouts: a row per step, a row per run, or a row per r
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -21,13 +21,29 @@ CLOCKS = ("steps", "turns", "seconds", "tokens", "cost", "time")
 VALUES = ("return", "reward", "score", "success")
 #: Per-run and per-instance columns; ``present`` false is a cell of the table in which no run stands.
 MARKS = ("step", "max_score", "truncated", "present")
-#: SPL's reference time for the clock that is meant, or for a named clock; and the best time that was found when reading.
-REFERENCES = ("reference_time", *(f"reference_time_{clock}" for clock in CLOCKS))
-BEST = tuple(f"best_time_{clock}" for clock in CLOCKS)
-COLUMNS = (*NAMES, *MARKS, *CLOCKS, *VALUES, *REFERENCES, *BEST)
+#: SPL's reference time for the clock that is meant; with ``_CLOCK`` behind it, for that clock.
+REFERENCE = "reference_time"
+#: With ``_CLOCK`` behind it: the best time of an instance over all runs that were read, in a table made from some of them.
+BEST = "best_time"
+#: In front of the name of a clock that is not one of ``CLOCKS``: ``clock:moves``.
+OTHER_CLOCK = "clock:"
+COLUMNS = (*NAMES, *MARKS, *CLOCKS, *VALUES, REFERENCE)
+_PREFIXES = (OTHER_CLOCK, REFERENCE + "_", BEST + "_")
 
 #: Number of the row in what was read, so that messages can say where; optional in a reader's frame.
 ROW = "__row__"
+
+
+def is_tidy(name: str) -> bool:
+    """Whether a column name is one of the tidy table's."""
+    return name in COLUMNS or name.startswith(_PREFIXES)
+
+
+def clock_columns(columns: Iterable[str]) -> dict[str, str]:
+    """The clocks among some columns: name of the clock and of its column, in the order of CLOCKS, others behind."""
+    present = list(columns)
+    found = {name: name for name in CLOCKS if name in present}
+    return found | {name.removeprefix(OTHER_CLOCK): name for name in present if name.startswith(OTHER_CLOCK)}
 
 
 def frame_row(row: int) -> str:

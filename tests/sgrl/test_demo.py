@@ -24,16 +24,12 @@ def test_file_is_small_and_complete(shipped: polars.DataFrame) -> None:
 
 
 def test_regenerated_part_is_equal(shipped: polars.DataFrame) -> None:
-    pytest.importorskip(
-        "gymnasium", reason="playing Taxi needs the extra sgrl: pip install 'torchpref[sgrl]'"
-    )
+    pytest.importorskip("gymnasium", reason="playing Taxi needs the extra sgrl: pip install 'torchpref[sgrl]'")
     systems = ["planner-eps-0.00", "planner-eps-0.50", "planner-eps-0.90"]
     part = generate("demo", systems=systems, instances=range(10, 20))
     names = part["instance"].unique()
     assert len(names) == 10
-    expected = shipped.filter(
-        polars.col("system").is_in(systems), polars.col("instance").is_in(names.to_list())
-    )
+    expected = shipped.filter(polars.col("system").is_in(systems), polars.col("instance").is_in(names.to_list()))
     assert part.equals(expected)
 
 

@@ -5,10 +5,10 @@ time to each level is dominated, in the first order, by that of its neighbour (:
 "time"). RPP and LR compare those times.
 
 IPP compares the waiting times between levels (``kind`` "waiting"). Their dominance holds on Taxi and
-FourRooms, and on DoorKey except, on about a quarter of the layouts, for the wait between key and door: where
-a policy picks up the key decides how far it then has to go, and the shortest way to the goal need not make
-each part as short as it can be alone. The *expected* IPP still has the same order on every instance (column
-``advantage``, weighted by the levels' heights).
+FourRooms. On DoorKey it fails for the wait between key and door, on 43 of 100 layouts of the saturated set
+and 3 of the mixed one: where a policy picks up the key decides how far it then has to go, and the shortest
+way to the goal need not make each part as short as it can be alone. The *expected* IPP still has the same
+order on every instance (column ``advantage``, weighted by the levels' heights).
 """
 
 from __future__ import annotations

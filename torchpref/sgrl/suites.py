@@ -88,7 +88,7 @@ def load(name: str) -> Trajectories:
     """The runs of a set, as they ship with the package; needs none of the environments."""
     from torchpref.io import read
 
-    return read(suite(name).path)
+    return read(suite(name).path, format="table")
 
 
 @cache

@@ -1,0 +1,95 @@
+"""What a reader of a log format is made of: a file with its beginning, and the reader's two functions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torchpref.errors import DataError, UsageError
+from torchpref.io.readers.outline import Outline, outline
+
+if TYPE_CHECKING:
+    from torchpref.io.tidy import Tidy
+
+HEAD_BYTES = 1 << 16
+"""How much of a file is looked at to recognise its format."""
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file and the beginning of its content.
+
+    Attributes:
+        path: where it is.
+        head: its first 65,536 bytes.
+        size: its size in bytes.
+        root: the path named by the user under which it was found.
+    """
+
+    path: Path
+    head: bytes
+    size: int = 0
+    root: Path | None = None
+
+    @classmethod
+    def open(cls, path: str | os.PathLike[str], root: str | os.PathLike[str] | None = None) -> Source:
+        """Read the beginning of a file; a file that cannot be opened raises ``DataError``."""
+        where = Path(path)
+        try:
+            with where.open("rb") as file:
+                head = file.read(HEAD_BYTES)
+                size = os.fstat(file.fileno()).st_size
+        except OSError as error:
+            raise DataError(f"{where}: cannot be read ({error.strerror or error})") from error
+        return cls(where, head, size, Path(root) if root is not None else None)
+
+    @cached_property
+    def outline(self) -> Outline:
+        """The keys of the JSON in the head, as far as it goes."""
+        return outline(self.head)
+
+    def __str__(self) -> str:
+        return str(self.path)
+
+
+def never(source: Source) -> bool:
+    """The companion test of a reader that needs no second file."""
+    return False
+
+
+@dataclass(frozen=True)
+class Reader:
+    """A log format that can be read.
+
+    Attributes:
+        name: the word for ``--format``.
+        title: what people call it.
+        gives: the clocks that it can give, then anything else worth knowing.
+        detect: whether a file's content is of this format and holds runs.
+        read: the tidy rows of files of this format, companions among them.
+        companion: whether a file's content belongs to runs of this format without being one (a report, a table).
+        options: the options that ``read`` takes, with what each does.
+        extra: the extra of torchpref that it may need.
+    """
+
+    name: str
+    title: str
+    gives: tuple[str, ...]
+    detect: Callable[[Source], bool]
+    read: Callable[[Sequence[Source], Mapping[str, Any]], Tidy]
+    companion: Callable[[Source], bool] = never
+    options: Mapping[str, str] = field(default_factory=dict)
+    extra: str | None = None
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Raise ``UsageError`` for an option that this reader does not have."""
+        unknown = sorted(set(options) - set(self.options))
+        if unknown:
+            known = ", ".join(sorted(self.options)) or "none"
+            raise UsageError(
+                f"format {self.name!r} has no option {', '.join(map(repr, unknown))}; its options: {known}"
+            )

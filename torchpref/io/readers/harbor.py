@@ -1,0 +1,190 @@
+"""Harbor trials: ``<trial>/result.json``, with ``<trial>/agent/trajectory.json`` (ATIF) for the steps.
+
+The reward is ``verifier_result.rewards``, a number per name; a trial without one has no outcome. A task of several steps has a
+verifier result per step: these are progress, by the task's own rule, which the trial's reward shows (their mean, or the
+last). Tokens are input, cache included, and output. The system is agent and model, trials are told apart by their names.
+Source: harbor ``models/trial/result.py``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from torchpref.errors import UsageError
+from torchpref.io.readers import atif
+from torchpref.io.readers.base import Reader, Source
+from torchpref.io.readers.documents import read_object
+from torchpref.io.readers.records import Notes, Runs, dict_at, elapsed, list_at, several, text_of, total
+from torchpref.io.readers.trajectory_steps import clocks
+
+if TYPE_CHECKING:
+    from torchpref.io.tidy import Tidy
+
+_LIMITS = ("AgentTimeoutError", "TimeLimit", "MaxTurns", "ContextLength", "OutputLength", "ContextWindow")
+
+
+def detect(source: Source) -> bool:
+    """An object with ``task_name``, ``trial_name`` and what the agent or the verifier gave."""
+    keys = source.outline.keys()
+    return {"task_name", "trial_name"} <= keys and bool(
+        keys & {"verifier_result", "agent_result", "agent_info", "step_results"}
+    )
+
+
+def companion(source: Source) -> bool:
+    """The trial's trajectory, or the job's own ``result.json``."""
+    return atif.detect(source) or {"n_total_trials", "stats"} <= source.outline.keys()
+
+
+def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
+    """One run per trial."""
+    READER.check_options(options)
+    notes = Notes()
+    runs = Runs(notes, "return")
+    reward = options.get("reward")
+    trajectories = {_trial_folder(source.path): source.path for source in sources if atif.detect(source)}
+    trials: dict[tuple[str, str, str], list[tuple[str, Path, dict[str, Any]]]] = defaultdict(list)
+    for source in sources:
+        if companion(source) and not detect(source):
+            continue
+        record = read_object(source.path, notes.repeated(source.path))
+        task = text_of(record.get("task_name"))
+        if task is None:
+            notes.add("records_without_instance", "records that name no instance were left out", example=source.path)
+            continue
+        name = text_of(record.get("trial_name")) or source.path.absolute().parent.name
+        trials[(_system(record), text_of(record.get("source")) or "", task)].append((name, source.path, record))
+    for (system, benchmark, task), found in trials.items():
+        numbers = {name: number for number, name in enumerate(sorted({name for name, _, _ in found}))}
+        for name, path, record in found:
+            trajectory = trajectories.get(path.absolute().parent)
+            points = _points(record, reward, trajectory, path, system, notes)
+            stopped = any(
+                limit in (text_of(dict_at(part, "exception_info").get("exception_type")) or "")
+                for part in (record, *list_at(record, "step_results"))
+                for limit in _LIMITS
+            )
+            runs.add(system, task, points, benchmark=benchmark, trial=numbers[name], truncated=stopped, identity=name)
+    return runs.tidy(several([source.path for source in sources]))
+
+
+def _trial_folder(path: Path) -> Path:
+    parent = path.absolute().parent
+    return parent.parent if parent.name == "agent" else parent
+
+
+def _system(record: Mapping[str, Any]) -> str:
+    info, config = dict_at(record, "agent_info"), dict_at(record, "config", "agent")
+    model_info = dict_at(info, "model_info")
+    provider, model = text_of(model_info.get("provider")), text_of(model_info.get("name"))
+    model = f"{provider}/{model}" if provider and model else model or text_of(config.get("model_name"))
+    names = [text_of(info.get("name")) or text_of(config.get("name")), model]
+    return " + ".join(name for name in names if name) or "unnamed"
+
+
+def _reward(result: Any, chosen: str | None, where: object, notes: Notes) -> float | None:
+    rewards = dict_at(result, "rewards")
+    if not rewards:
+        return None
+    if chosen is not None:
+        if chosen not in rewards:
+            notes.add(
+                "rewards_without_name",
+                f"trials whose verifier gives no reward {chosen!r} have no outcome",
+                example=where,
+            )
+        return notes.number(rewards.get(chosen), where, chosen)
+    if "reward" in rewards or len(rewards) == 1:
+        name = "reward" if "reward" in rewards else next(iter(rewards))
+        return notes.number(rewards[name], where, name)
+    raise UsageError(
+        f"{where}: the verifier gives several rewards ({', '.join(sorted(rewards))}); choose one with reward="
+    )
+
+
+def _points(
+    record: Mapping[str, Any], chosen: str | None, trajectory: Path | None, path: Path, system: str, notes: Notes
+) -> list[dict[str, Any]]:
+    final = _reward(record.get("verifier_result"), chosen, path, notes)
+    steps = [step for step in list_at(record, "step_results") if isinstance(step, dict)]
+    if record.get("reward_valid") is False and final is not None:
+        notes.add(
+            "rewards_not_valid",
+            "trials whose reward Harbor itself marks as not valid have no outcome",
+            system=system,
+            example=path,
+        )
+        final, steps = None, []
+    end = _clocks(record, path, notes)
+    if not steps:
+        phase = dict_at(record, "agent_execution")
+        end["seconds"] = elapsed(phase.get("started_at"), phase.get("finished_at"))
+    else:
+        spent = [
+            elapsed(
+                dict_at(step, "agent_execution").get("started_at"), dict_at(step, "agent_execution").get("finished_at")
+            )
+            for step in steps
+        ]
+        end = {
+            name: total(_clocks(step, path, notes)[name] for step in steps) if end[name] is None else end[name]
+            for name in end
+        }
+        end["seconds"] = math.fsum(x for x in spent if x is not None) if all(x is not None for x in spent) else None
+    if trajectory is not None:
+        told = clocks(read_object(trajectory), trajectory, notes)
+        end["steps"] = told["steps"]
+        end |= {name: told[name] for name in ("tokens", "cost") if end[name] is None}
+    points = [] if final is None or len(steps) < 2 else _progress(steps, chosen, final, path, notes)
+    return [*points[:-1], {"return": final, **end}]
+
+
+def _clocks(part: Mapping[str, Any], where: object, notes: Notes) -> dict[str, float | None]:
+    result = dict_at(part, "agent_result")
+    tokens = (notes.clock(result.get(name), where, name) for name in ("n_input_tokens", "n_output_tokens"))
+    return {"tokens": total(tokens), "cost": notes.clock(result.get("cost_usd"), where, "cost_usd")}
+
+
+def _progress(
+    steps: Sequence[Mapping[str, Any]], chosen: str | None, final: float, path: Path, notes: Notes
+) -> list[dict[str, Any]]:
+    """What had been reached after each step, by the rule that gives the trial's reward; nothing where neither does."""
+    rewards = [_reward(step.get("verifier_result"), chosen, path, notes) for step in steps]
+    mean = math.fsum(reward or 0.0 for reward in rewards) / len(steps)
+    by_mean, by_last = abs(mean - final) < 1e-9, rewards[-1] is not None and abs(rewards[-1] - final) < 1e-9
+    if not by_mean and not by_last:
+        notes.add(
+            "steps_disagree",
+            "trials whose steps' rewards do not give the trial's: only the latter is read",
+            example=path,
+        )
+        return []
+    points: list[dict[str, Any]] = []
+    seconds: float | None = 0.0
+    spent: dict[str, float | None] = {"tokens": 0.0, "cost": 0.0}
+    for number, (step, reward) in enumerate(zip(steps, rewards, strict=True), 1):
+        phase = dict_at(step, "agent_execution")
+        took = elapsed(phase.get("started_at"), phase.get("finished_at"))
+        seconds = None if seconds is None or took is None else seconds + took
+        used = _clocks(step, path, notes)
+        for name, before in spent.items():
+            now = used[name]
+            spent[name] = None if before is None or now is None else before + now
+        value = math.fsum(r or 0.0 for r in rewards[:number]) / len(steps) if by_mean else reward or 0.0
+        points.append({"return": value, "seconds": seconds, **spent})
+    return points
+
+
+READER = Reader(
+    name="harbor",
+    title="Harbor trials",
+    gives=("steps", "seconds", "tokens", "cost", "rewards per step of a task"),
+    detect=detect,
+    read=read,
+    companion=companion,
+    options={"reward": "which of the verifier's rewards to read, where there are several"},
+)

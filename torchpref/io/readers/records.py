@@ -1,0 +1,380 @@
+"""From a log's values to tidy rows: numbers read with care, oddities counted, runs told apart.
+
+A reader asks :class:`Notes` for the numbers of a record, so that a null, a number written as text or a NaN is treated alike
+in every format, and hands runs to :class:`Runs`, which finds repeated ones and builds the tidy frame.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime, timezone
+from typing import TYPE_CHECKING, Any
+
+from torchpref.errors import DataError
+from torchpref.findings import Finding, Severity
+from torchpref.io.readers.documents import kind_of
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from torchpref.io.tidy import Tidy
+
+MAX_EXAMPLES = 5
+CLOCKS = ("steps", "turns", "seconds", "tokens", "cost", "time")
+_BIGGEST = 9.0e18
+
+
+@dataclass
+class _Note:
+    severity: Severity
+    message: str
+    count: int = 0
+    systems: set[str] = field(default_factory=set)
+    examples: list[str] = field(default_factory=list)
+
+
+class Notes:
+    """What a reader noticed, counted by kind."""
+
+    def __init__(self) -> None:
+        self._notes: dict[str, _Note] = {}
+
+    def add(
+        self,
+        kind: str,
+        message: str,
+        *,
+        severity: Severity = "warning",
+        system: str | None = None,
+        example: object = None,
+        count: int = 1,
+    ) -> None:
+        """Count one more of a kind; the message is one sentence without the count."""
+        note = self._notes.setdefault(kind, _Note(severity, message))
+        note.count += count
+        if system:
+            note.systems.add(system)
+        if example is not None and len(note.examples) < MAX_EXAMPLES:
+            note.examples.append(str(example)[:300])
+
+    def show(self, kind: str, cases: Iterable[tuple[str, str]]) -> None:
+        """Name the systems, and the first few cases, of a kind that was counted at once."""
+        for system, example in cases:
+            self._notes[kind].systems.add(system)
+            if len(self._notes[kind].examples) < MAX_EXAMPLES:
+                self._notes[kind].examples.append(example[:300])
+
+    def findings(self) -> tuple[Finding, ...]:
+        """All kinds noticed, in alphabetical order."""
+        return tuple(
+            Finding(kind, note.severity, note.count, note.message, tuple(sorted(note.systems)), tuple(note.examples))
+            for kind, note in sorted(self._notes.items())
+        )
+
+    def number(self, value: Any, where: object, name: str) -> float | None:
+        """A finite number, or None where there is none.
+
+        Numbers written as text are read and counted; a truth value is 0 or 1; anything else, NaN and infinities among it,
+        is counted and is no number.
+        """
+        if value is None:
+            return None
+        if isinstance(value, str):
+            try:
+                result = float(value)
+            except ValueError:
+                self._odd(value, where, name)
+                return None
+            self.add(
+                "numbers_as_text",
+                "numbers written as text were read as numbers",
+                severity="note",
+                example=f"{where}: {name} {value!r}",
+            )
+        elif isinstance(value, int | float):
+            try:
+                result = float(value)
+            except OverflowError:
+                self._odd(value, where, name)
+                return None
+        else:
+            self._odd(value, where, name)
+            return None
+        if not math.isfinite(result):
+            self._odd(value, where, name)
+            return None
+        return result
+
+    def clock(self, value: Any, where: object, name: str) -> float | None:
+        """A time: a number at least 0; a negative one is counted and unknown."""
+        result = self.number(value, where, name)
+        if result is not None and not 0 <= result < _BIGGEST:
+            self.add(
+                "times_out_of_range",
+                "times below 0 or beyond counting are taken as unknown",
+                example=f"{where}: {name} {value!r}",
+            )
+            return None
+        return result
+
+    def repeated(self, where: object) -> Callable[[str], None]:
+        """Counts a key that an object has twice; for :func:`torchpref.io.readers.documents.parse`."""
+
+        def count(key: str) -> None:
+            self.add(
+                "keys_repeated", "keys that an object has twice: the last value counts", example=f"{where}: {key!r}"
+            )
+
+        return count
+
+    def truth(self, value: Any, where: object, name: str) -> bool | None:
+        """A truth value, also as 0 and 1 or as text; None where it is null or something else (which is counted)."""
+        if value is None or isinstance(value, bool):
+            return value
+        if isinstance(value, int | float) and value in (0, 1):
+            return bool(value)
+        if isinstance(value, str) and value.strip().lower() in ("true", "false", "1", "0", "yes", "no"):
+            return value.strip().lower() in ("true", "1", "yes")
+        self._odd(value, where, name)
+        return None
+
+    def _odd(self, value: Any, where: object, name: str) -> None:
+        self.add(
+            "values_unreadable",
+            "values that are not what the format says are taken as not given",
+            example=f"{where}: {name} is {kind_of(value)}",
+        )
+
+    def record(self, value: Any, where: object) -> dict[str, Any] | None:
+        """An object, or None where a record is something else (which is counted)."""
+        if isinstance(value, dict):
+            return value
+        self.add(
+            "records_unreadable", "records that are no objects were left out", example=f"{where}: {kind_of(value)}"
+        )
+        return None
+
+
+def text_of(value: Any) -> str | None:
+    """A name: text or a number as text; None for anything else or blank text."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | str):
+        try:
+            result = str(value).strip()
+        except ValueError:
+            return None
+        return result or None
+    if isinstance(value, float) and math.isfinite(value):
+        return str(int(value)) if value == int(value) else str(value)
+    return None
+
+
+def integer_of(value: Any) -> int | None:
+    """A small whole number at least 0, also as text; None for anything else."""
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, str) and value.strip().isascii() and value.strip().isdigit() and len(value.strip()) < 19:
+        return int(value)
+    if isinstance(value, float) and value.is_integer() and 0 <= value < 2**53:
+        return int(value)
+    if isinstance(value, int) and 0 <= value < 2**62:
+        return value
+    return None
+
+
+def dict_at(value: Any, *keys: str) -> dict[str, Any]:
+    """The object at a path of keys, an empty one where there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, dict) else {}
+
+
+def list_at(value: Any, *keys: str) -> list[Any]:
+    """The list at a path of keys, an empty one where there is none."""
+    for key in keys:
+        value = value.get(key) if isinstance(value, dict) else None
+    return value if isinstance(value, list) else []
+
+
+def instant(value: Any) -> float | None:
+    """Seconds since 1970 of an ISO 8601 timestamp (UTC where it names no zone) or of a number of seconds."""
+    if isinstance(value, bool) or value is None:
+        return None
+    if isinstance(value, int | float):
+        return float(value) if 0 < value < 1e12 else None
+    if not isinstance(value, str):
+        return None
+    try:
+        moment = datetime.fromisoformat(value.strip())
+        if moment.tzinfo is None:
+            moment = moment.replace(tzinfo=timezone.utc)
+        return moment.timestamp()
+    except (ValueError, OverflowError):
+        return None
+
+
+def elapsed(start: Any, end: Any) -> float | None:
+    """Seconds between two timestamps, rounded to microseconds; None where one is missing or they are reversed."""
+    first, last = instant(start), instant(end)
+    if first is None or last is None or last < first:
+        return None
+    return round(last - first, 6)
+
+
+def total(values: Iterable[float | None]) -> float | None:
+    """The exact sum of the numbers given, None if none is."""
+    known = [value for value in values if value is not None]
+    return math.fsum(known) if known else None
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run: whose, on what, and its points in order (each the value and the clocks that are known)."""
+
+    system: str
+    benchmark: str
+    instance: str
+    trial: int
+    truncated: bool | None
+    points: tuple[Mapping[str, Any], ...]
+    max_score: float | None
+    identity: Hashable
+
+    def fingerprint(self) -> Hashable:
+        """What two records of one run have in common."""
+        points = tuple(tuple(sorted(point.items())) for point in self.points)
+        return self.identity, self.truncated, self.max_score, points
+
+
+class Runs:
+    """The runs of a log, in the order read.
+
+    Args:
+        notes: counts what is odd about them.
+        value: the column that carries the outcome: ``return``, ``reward``, ``score`` (with ``max_score``) or ``success``.
+    """
+
+    def __init__(self, notes: Notes, value: str) -> None:
+        self.notes = notes
+        self.value = value
+        self._runs: list[Run] = []
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def add(
+        self,
+        system: str,
+        instance: str,
+        points: Sequence[Mapping[str, Any]],
+        *,
+        benchmark: str = "",
+        trial: int | None = None,
+        truncated: bool | None = None,
+        max_score: float | None = None,
+        identity: Hashable = None,
+    ) -> None:
+        """One run: its points in order, each with the value and the clocks that are known.
+
+        Two records of one run are told from two trials by their points and by ``identity``, whatever names a run in
+        the log.
+        """
+        self._runs.append(Run(system, benchmark, instance, trial or 0, truncated, tuple(points), max_score, identity))
+
+    def told_apart(self) -> list[Run]:
+        """Records that are there twice once, and different runs under one name as further trials of it."""
+        seen: dict[tuple[str, str, str, int], set[Hashable]] = {}
+        taken: dict[tuple[str, str, str], int] = {}
+        kept: list[Run] = []
+        for run in self._runs:
+            name = (run.system, run.benchmark, run.instance)
+            before = seen.setdefault((*name, run.trial), set())
+            mark = run.fingerprint()
+            where = f"{run.system} on {run.instance}"
+            if mark in before:
+                self.notes.add(
+                    "records_repeated",
+                    "records that are there twice, word for word, count once",
+                    system=run.system,
+                    example=where,
+                )
+                continue
+            before.add(mark)
+            if len(before) > 1:
+                self.notes.add(
+                    "runs_under_one_name",
+                    "different records of one system on one instance are taken as further trials",
+                    system=run.system,
+                    example=where,
+                )
+                trial = max(taken.get(name, 0), run.trial + 1)
+                while (*name, trial) in seen:
+                    trial += 1
+                taken[name] = trial
+                seen[(*name, trial)] = {mark}
+                run = replace(run, trial=trial)
+            kept.append(run)
+        return kept
+
+    def tidy(self, where: object) -> Tidy:
+        """The tidy rows, one per run; a log without any run raises ``DataError``."""
+        from torchpref.io.tidy import Tidy
+
+        runs = self.told_apart()
+        if not runs:
+            noted = "; ".join(f"{f.message} ({f.count})" for f in self.notes.findings())
+            raise DataError(f"{where}: no run found{f' ({noted})' if noted else ''}")
+        unknown = [run for run in runs if all(point.get(self.value) is None for point in run.points)]
+        if unknown:
+            self.notes.add(
+                "outcomes_not_given",
+                "runs whose outcome the log does not give are no runs",
+                count=len(unknown),
+            )
+            self.notes.show("outcomes_not_given", ((r.system, f"{r.system} on {r.instance}") for r in unknown))
+        return Tidy(self._frame(runs), self.notes.findings(), lambda row: _where(where, runs[row]))
+
+    def _frame(self, runs: Sequence[Run]) -> pl.DataFrame:
+        """A row per run; list cells where some run has more than one point."""
+        import polars as pl
+
+        lists = any(len(run.points) != 1 for run in runs)
+        clocks = [clock for clock in CLOCKS if any(p.get(clock) is not None for run in runs for p in run.points)]
+        data: dict[str, pl.Series] = {
+            "system": pl.Series([run.system for run in runs], dtype=pl.String),
+            "benchmark": pl.Series([run.benchmark for run in runs], dtype=pl.String),
+            "instance": pl.Series([run.instance for run in runs], dtype=pl.String),
+            "trial": pl.Series([run.trial for run in runs], dtype=pl.Int64),
+        }
+        for column in (
+            self.value,
+            *(clocks or ["steps"]),
+        ):  # where no time is known of any run, the frame has to say so
+            if lists:
+                cells: list[Any] = [[_float(point.get(column)) for point in run.points] for run in runs]
+                data[column] = pl.Series(cells, dtype=pl.List(pl.Float64))
+            else:
+                cells = [_float(run.points[0].get(column)) for run in runs]
+                data[column] = pl.Series(cells, dtype=pl.Float64)
+        if self.value in ("score", "reward"):
+            data["max_score"] = pl.Series([_float(run.max_score) for run in runs], dtype=pl.Float64)
+        if any(run.truncated is not None for run in runs):
+            data["truncated"] = pl.Series([bool(run.truncated) for run in runs], dtype=pl.Boolean)
+        return pl.DataFrame(data)
+
+
+def _float(value: Any) -> float | None:
+    return None if value is None else float(value)
+
+
+def _where(where: object, run: Run) -> str:
+    trial = f", trial {run.trial}" if run.trial else ""
+    return f"{where}: {run.system} on {run.instance}{trial}"
+
+
+def several(paths: Sequence[Any]) -> str:
+    """Files, for messages."""
+    return f"{paths[0]}" + (f" and {len(paths) - 1} more" if len(paths) > 1 else "")

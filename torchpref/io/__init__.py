@@ -1,4 +1,4 @@
-"""Readers: a log format or a table in, :class:`torchpref.Trajectories` out; and the audit of what was read."""
+"""Readers: a log format or a table in, :class:`torchpref.Trajectories` out."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from torchpref.io.audit import Audit
     from torchpref.io.columns import ColumnsLike
     from torchpref.io.tidy import Tidy
     from torchpref.io.where import WhereLike
     from torchpref.trajectories import Trajectories, ZeroTime
 
-__all__ = ["audit", "read", "read_tidy"]
+__all__ = ["read", "read_tidy"]
 
 PathsLike = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
 
@@ -74,10 +73,3 @@ def read_tidy(
     from torchpref.io.reading import read_sources
 
     return read_sources(paths, format, columns=columns, where=where, encoding=encoding, options=options)
-
-
-def audit(runs: Trajectories) -> Audit:
-    """What is in these runs, and what is suspicious about them."""
-    from torchpref.io.audit import audit
-
-    return audit(runs)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,7 +55,8 @@ class Notes:
         """
         if not count:
             return
-        places = tuple(self.locate(int(row)) for row, _ in zip(rows, range(EXAMPLES), strict=False))
+        some = dict.fromkeys(int(row) for row in islice(rows, 100))
+        places = tuple(self.locate(row) for row in islice(some, EXAMPLES))
         if repair and self.strict:
             at = f"{places[0]}: " if places else ""
             raise DataError(f"{at}{message} ({count} in all); correct the data, or read them without strict")

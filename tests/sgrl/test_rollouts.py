@@ -48,8 +48,7 @@ def test_curves_and_lengths_are_those_of_the_actions() -> None:
 
 def test_the_policy_is_sampled() -> None:
     task = corridor(6)
-    planned = torch.nn.functional.one_hot(torch.as_tensor(task.planner), 2).double()
-    policy = planned * 0.5 + 0.25
+    policy = torch.as_tensor(task.policy(0.5))
     out = rollouts(
         Tables.of(task),
         policy.log(),

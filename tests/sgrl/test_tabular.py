@@ -43,6 +43,11 @@ def test_distances_levels_and_shortest_path() -> None:
     assert task.planner[:3].tolist() == [1, 1, 1]
 
 
+def test_policy_mixes_planner_and_chance() -> None:
+    expected = [[0.1, 0.9], [0.1, 0.9], [0.1, 0.9], [0.9, 0.1]]
+    np.testing.assert_allclose(corridor().policy(0.2), expected, rtol=1e-15)
+
+
 def test_state_without_a_way_to_the_target() -> None:
     assert steps_to(np.array([[0, 0], [0, 2], [2, 2]]), np.array([False, False, True])).tolist() == [
         UNREACHABLE,

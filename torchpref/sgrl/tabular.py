@@ -96,6 +96,13 @@ class TabularTask:
         choice: IntArray = np.argmin(subgoal, axis=1)
         return choice
 
+    def policy(self, epsilon: float) -> FloatArray:
+        """The planner that acts uniformly at random with chance ``epsilon``, float64 ``[state, action]``."""
+        states, actions = self.successors.shape
+        result = np.full((states, actions), epsilon / actions)
+        result[np.arange(states), self.planner] += 1 - epsilon
+        return result
+
     def rollout(self, actions: IntArray, instance: IntArray | None = None) -> IntArray:
         """States visited when given actions are taken.
 

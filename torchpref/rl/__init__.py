@@ -1,0 +1,41 @@
+"""Preferences as rewards in training loops.
+
+:func:`preference_rewards` is the core: returns of a batch of groups in, rewards out, on the device of the input. The
+adapters for trainers and environments are imported where they are first used; each needs the extra of its name.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from torchpref.rl.rewards import group_advantages, pool_rewards, preference_rewards, ragged_rewards
+
+# Public name -> module that defines it; these may need packages that torchpref does not bring.
+_EXPORTS = {
+    "PreferenceReward": "trl",
+    "preference_pairs": "datasets",
+    "desirable_runs": "datasets",
+    "PreferenceAdvantage": "torchrl",
+    "RecordReturns": "gymnasium",
+    "CompareWithReference": "sb3",
+}
+
+if TYPE_CHECKING:
+    from torchpref.rl.datasets import desirable_runs as desirable_runs
+    from torchpref.rl.datasets import preference_pairs as preference_pairs
+    from torchpref.rl.gymnasium import RecordReturns as RecordReturns
+    from torchpref.rl.sb3 import CompareWithReference as CompareWithReference
+    from torchpref.rl.torchrl import PreferenceAdvantage as PreferenceAdvantage
+    from torchpref.rl.trl import PreferenceReward as PreferenceReward
+
+__all__ = [*_EXPORTS, "group_advantages", "pool_rewards", "preference_rewards", "ragged_rewards"]  # noqa: PLE0604
+
+
+def __getattr__(name: str) -> Any:
+    from importlib import import_module
+
+    if name in _EXPORTS:
+        value = getattr(import_module(f"torchpref.rl.{_EXPORTS[name]}"), name)
+        globals()[name] = value
+        return value
+    raise AttributeError(f"module 'torchpref.rl' has no attribute {name!r}")

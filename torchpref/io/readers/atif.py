@@ -16,8 +16,9 @@ from torchpref.errors import DataError, UsageError
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import read_object
 from torchpref.io.readers.naming import GENERIC, folder
-from torchpref.io.readers.records import Notes, Runs, dict_at, several, text_of
+from torchpref.io.readers.records import Notes, dict_at, several, text_of
 from torchpref.io.readers.reports import is_report, read_report
+from torchpref.io.readers.runs import Runs
 from torchpref.io.readers.trajectory_steps import clocks
 
 if TYPE_CHECKING:

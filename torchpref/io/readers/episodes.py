@@ -30,7 +30,9 @@ from torchpref.io.readers.archives import Archive, first_member
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.episodes_common import OPTIONS, Rule, add_episode, episode_of, floats, rule_of
 from torchpref.io.readers.naming import folder
-from torchpref.io.readers.records import CLOCKS, Notes, Runs, integer_of, several, text_of
+from torchpref.io.readers.records import Notes, integer_of, several, text_of
+from torchpref.io.readers.runs import Runs
+from torchpref.io.tidy import CLOCKS
 
 if TYPE_CHECKING:
     from torchpref.io.tidy import Tidy
@@ -41,7 +43,7 @@ MAX_ELEMENTS = 1 << 28
 def detect(source: Source) -> bool:
     """A zip archive of arrays or of tensors."""
     name = first_member(source.head)
-    return name.endswith(".npy") or name.endswith("/data.pkl") or name.endswith("/.format_version")
+    return name.endswith((".npy", "/data.pkl", "/.format_version"))
 
 
 def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
@@ -183,7 +185,7 @@ def _batch(arrays: Mapping[str, Any], path: Path, rule: Rule, runs: Runs) -> Non
     values = np.asarray(arrays[key])
     if values.ndim not in (3, 4):
         raise DataError(
-            f"{path}: {key} has shape {list(values.shape)}; expected [instance, system, step] or [instance, system, trial, step]"
+            f"{path}: {key} has shape {list(values.shape)}; expected [instance, system, step], or with a trial axis before step"
         )
     if values.dtype.kind not in "biuf":
         raise DataError(f"{path}: {key} holds {values.dtype}, not numbers")
@@ -196,7 +198,7 @@ def _batch(arrays: Mapping[str, Any], path: Path, rule: Rule, runs: Runs) -> Non
     if lengths is not None and not (np.isfinite(lengths).all() and (lengths >= 0).all() and (lengths <= steps).all()):
         raise DataError(f"{path}: lengths have to lie between 0 and {steps}")
     present, truncated = _cells(arrays, "present", shape, path), _cells(arrays, "truncated", shape, path)
-    clocks = {name: times for name in CLOCKS if (times := _cells(arrays, name, whole, path)) is not None}
+    clocks = {name: cells for name in CLOCKS if (cells := _cells(arrays, name, whole, path)) is not None}
     systems, instances = _names(arrays, "systems", m, path), _names(arrays, "instances", n, path)
     benchmarks = _names(arrays, "benchmarks", n, path) if "benchmarks" in arrays else [""] * n
     for i in range(n):

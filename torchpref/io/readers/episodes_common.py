@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchpref.errors import DataError, UsageError
-from torchpref.io.readers.records import Notes, Runs
+from torchpref.io.readers.records import Notes
+from torchpref.io.readers.runs import Runs
 
 MAX_STEPS = 50_000_000
 """The longest episode that is read."""
@@ -90,7 +91,8 @@ def flags(values: Any, where: object, name: str) -> NDArray[np.bool_]:
     array = np.asarray(values)
     if array.dtype.kind not in "biuf":
         raise DataError(f"{where}: {name} holds {array.dtype}, not truth values")
-    return np.nan_to_num(array.astype(np.float64)) != 0
+    result: NDArray[np.bool_] = np.nan_to_num(array.astype(np.float64)) != 0
+    return result
 
 
 def episode_of(arrays: Mapping[str, Any], where: object) -> Episode:

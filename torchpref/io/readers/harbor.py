@@ -18,7 +18,8 @@ from torchpref.errors import UsageError
 from torchpref.io.readers import atif
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import read_object
-from torchpref.io.readers.records import Notes, Runs, dict_at, elapsed, list_at, several, text_of, total
+from torchpref.io.readers.records import Notes, dict_at, elapsed, list_at, several, text_of, total
+from torchpref.io.readers.runs import Runs
 from torchpref.io.readers.trajectory_steps import clocks
 
 if TYPE_CHECKING:

@@ -19,7 +19,8 @@ from torchpref.errors import DataError, UsageError
 from torchpref.io.readers.archives import Archive, first_member
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import decode, parse, read_object
-from torchpref.io.readers.records import Notes, Runs, dict_at, integer_of, list_at, several, text_of, total
+from torchpref.io.readers.records import Notes, dict_at, integer_of, list_at, several, text_of, total
+from torchpref.io.readers.runs import Runs
 
 if TYPE_CHECKING:
     from torchpref.io.tidy import Tidy

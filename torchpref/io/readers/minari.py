@@ -27,7 +27,8 @@ from torchpref.io.readers.episodes_common import (
     rule_of,
 )
 from torchpref.io.readers.naming import GENERIC, folder
-from torchpref.io.readers.records import Notes, Runs, several, text_of
+from torchpref.io.readers.records import Notes, several, text_of
+from torchpref.io.readers.runs import Runs
 
 if TYPE_CHECKING:
     from torchpref.io.tidy import Tidy

@@ -15,7 +15,8 @@ from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import read_json, read_object
 from torchpref.io.readers.naming import folders
 from torchpref.io.readers.rates import compare_rate
-from torchpref.io.readers.records import Notes, Runs, several, text_of
+from torchpref.io.readers.records import Notes, several, text_of
+from torchpref.io.readers.runs import Runs
 
 if TYPE_CHECKING:
     from torchpref.io.tidy import Tidy

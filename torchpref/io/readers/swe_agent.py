@@ -17,8 +17,9 @@ from torchpref.errors import DataError
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import read_object
 from torchpref.io.readers.naming import GENERIC, bare, folders
-from torchpref.io.readers.records import Notes, Runs, dict_at, elapsed, list_at, several, text_of, total
+from torchpref.io.readers.records import Notes, dict_at, elapsed, list_at, several, text_of, total
 from torchpref.io.readers.reports import Reports, is_report
+from torchpref.io.readers.runs import Runs
 
 if TYPE_CHECKING:
     from torchpref.io.tidy import Tidy

@@ -21,7 +21,8 @@ from torchpref.errors import DataError
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import read_lines, read_object
 from torchpref.io.readers.naming import folders
-from torchpref.io.readers.records import Notes, Runs, integer_of, several, text_of
+from torchpref.io.readers.records import Notes, integer_of, several, text_of
+from torchpref.io.readers.runs import Runs
 
 if TYPE_CHECKING:
     from torchpref.io.tidy import Tidy
@@ -116,7 +117,8 @@ def _rollout(path: Path, runs: Runs) -> None:
 def _running(moves: Floats) -> Floats:
     """Moves added up: after a restart the game counts from the beginning again."""
     fell = np.r_[False, moves[1:] < moves[:-1]]
-    return moves + np.cumsum(np.where(fell, np.r_[0.0, moves[:-1]], 0.0))
+    total: Floats = moves + np.cumsum(np.where(fell, np.r_[0.0, moves[:-1]], 0.0))
+    return total
 
 
 def _fast(path: Path) -> tuple[Floats, Floats, Floats, Floats, Floats] | None:

@@ -17,7 +17,8 @@ from torchpref.errors import UsageError
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import read_object
 from torchpref.io.readers.naming import folder
-from torchpref.io.readers.records import Notes, Runs, dict_at, elapsed, integer_of, list_at, several, text_of, total
+from torchpref.io.readers.records import Notes, dict_at, elapsed, integer_of, list_at, several, text_of, total
+from torchpref.io.readers.runs import Runs
 
 if TYPE_CHECKING:
     from torchpref.io.tidy import Tidy

@@ -19,7 +19,8 @@ from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import read_object, read_text
 from torchpref.io.readers.naming import folder
 from torchpref.io.readers.outline import decode_head
-from torchpref.io.readers.records import Notes, Runs, dict_at, list_at, several, text_of
+from torchpref.io.readers.records import Notes, dict_at, list_at, several, text_of
+from torchpref.io.readers.runs import Runs
 
 if TYPE_CHECKING:
     from torchpref.io.tidy import Tidy

@@ -25,7 +25,6 @@ if TYPE_CHECKING:
     from torchpref.preferences import Preferences
 
 TIE = 1e-9  # scores closer than this are equal in ranks
-_ROUNDING = 1e-15  # y this near to 0 or 1 is 0 or 1: (Δ̄ + 1) / 2 in float64 can miss by so much
 _MIN_RIDGE = 1e-9
 REGULARISED = "regularised"
 
@@ -39,7 +38,7 @@ class BradleyTerry:
         theta: float64 [..., system], natural log-odds with Σθ = 0; NaN where no finite score exists.
         status: ``ok``; ``separated`` (some systems were never preferred to some others, so that their distance has no
             finite value); ``disconnected`` (some systems were never compared, not even by way of others); ``single``;
-            ``empty``; ``regularised`` (one of these three first, but finite because of the ridge).
+            ``empty``; ``regularised`` (separated or disconnected, and finite because of the ridge).
         message: the status in words, naming systems.
         tiers: lists of names, best first, where the strongly connected components are totally ordered; else None.
         gradient_norm: max |gradient| of the objective at the solution; a tensor [...] for a batch.
@@ -233,7 +232,7 @@ def checked(
     used = here & (w > 0)
     y = torch.where(used, y, 0.5)
     y = (y + 1 - y.transpose(-2, -1)) / 2
-    y = torch.where(y < _ROUNDING, 0.0, torch.where(y > 1 - _ROUNDING, 1.0, y))
+    y = torch.where(y < bt_graph.ROUNDING, 0.0, torch.where(y > 1 - bt_graph.ROUNDING, 1.0, y))
     return y, w
 
 

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+ROUNDING = 1e-15  # y this near to 0 or 1 is 0 or 1: (Δ̄ + 1) / 2 in float64 can miss by so much
+
 OK, SEPARATED, DISCONNECTED, SINGLE, EMPTY = "ok", "separated", "disconnected", "single", "empty"
 
 

@@ -12,20 +12,8 @@ from torchpref import Trajectories
 
 # Ties, dips, thirds as two loggers write them, sums of floats, levels closer than the tie rule, no level, success.
 RETURNS = (
-    0.0,
-    0.25,
-    1 / 3,
-    0.333333,
-    0.33333334,
-    0.5,
-    2 / 3,
-    0.666666,
-    0.75,
-    0.1 + 0.2,
-    0.3,
-    0.999999,
-    sum([0.1] * 10),
-    1.0,
+    *(0.0, 0.25, 1 / 3, 0.333333, 0.33333334, 0.5, 2 / 3, 0.666666, 0.75, 0.1 + 0.2, 0.3),
+    *(0.00001, 0.000011, 0.50001, 0.999999, sum([0.1] * 10), 1.0),
 )
 # Float clocks whose sums are not what they look like.
 TIMES = (0.0, 0.1, 0.2, 0.1 + 0.2, 0.3, 1.0, 1.1, 1.1 * 3, 3.3, 7.0, 7.0, 12.5, 1e6, 123456.789)

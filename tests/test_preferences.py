@@ -269,6 +269,13 @@ def test_law_refining_the_grid_leaves_lr_and_rpp(case, extra):
         assert torch.equal(exact_grid[measure].sums, finer[measure].sums)
 
 
+@pytest.mark.parametrize(("levels", "wanted"), [((0.50001, 0.5), 0), ((0.500011, 0.5), 11e-6), ((1e-5, 0.0), 0)])
+def test_the_tie_rule_is_ten_millionths(levels, wanted):
+    delta = deltas(*(Run(((5, level),)) for level in levels))
+    assert [delta[measure] for measure in ("pr", "rpp", "ipp")] == pytest.approx([wanted] * 3)
+    assert delta["lr"] == 1
+
+
 def test_finer_grid_changes_ipp():
     """The trap that DESIGN.md names: an interval split where neither curve moves leaves a piece that ties."""
     runs = pair_of(run_of([(2, 1)]), run_of([(4, 1)])).trajectories(clock="steps")

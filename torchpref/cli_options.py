@@ -1,0 +1,236 @@
+"""The options that several commands share, and what becomes of them. Nothing heavy is imported here."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Sequence
+from dataclasses import MISSING, dataclass, fields
+from enum import StrEnum
+from functools import wraps
+from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
+
+import typer
+
+from torchpref.errors import UsageError
+
+if TYPE_CHECKING:
+    from torchpref.trajectories import Trajectories
+
+
+class Weights(StrEnum):
+    """What counts equally in means."""
+
+    instance = "instance"
+    benchmark = "benchmark"
+
+
+class ZeroTime(StrEnum):
+    """What a level reached at exactly 0 seconds, tokens or cost means."""
+
+    unknown = "unknown"
+    keep = "keep"
+
+
+class Missing(StrEnum):
+    """What becomes of missing runs and unknown outcomes."""
+
+    exclude = "exclude"
+    failure = "failure"
+
+
+_READING, _COMPARING, _WRITING = "Reading", "Comparing", "Writing"
+
+
+def _option(panel: str, *names: str, help: str, metavar: str | None = None, **more: Any) -> Any:
+    return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, **more)
+
+
+Format = Annotated[str, _option(_READING, "--format", help="Log format; see: torchpref formats.")]
+Columns = Annotated[
+    list[str] | None,
+    _option(
+        _READING, "--columns", metavar="A=B,...", help="Which column is what: system=model,instance=split+task_id."
+    ),
+]
+Where = Annotated[
+    list[str] | None,
+    _option(_READING, "--where", metavar="COL=VALUE", help="Rows to keep, or COL!=VALUE; may be repeated."),
+]
+ZeroTimeOption = Annotated[
+    ZeroTime, _option(_READING, "--zero-time", help="A level reached at exactly 0 seconds, tokens or cost.")
+]
+MissingOption = Annotated[Missing, _option(_READING, "--missing", help="Missing runs and unknown outcomes.")]
+Strict = Annotated[bool, _option(_READING, "--strict", help="Stop where a value would be repaired.")]
+Resolution = Annotated[
+    list[str] | None, _option(_READING, "--resolution", metavar="CLOCK=SIZE", help="Size of a tick of a clock.")
+]
+ReaderOption = Annotated[
+    list[str] | None, _option(_READING, "--option", metavar="NAME=VALUE", help="An option of the log format.")
+]
+Encoding = Annotated[str | None, _option(_READING, "--encoding", help="Of text tables that are not UTF-8.")]
+Clock = Annotated[
+    str | None, _option(_COMPARING, "--clock", help="Clock to compare on: steps, turns, seconds, tokens, cost, time.")
+]
+Systems = Annotated[
+    list[str] | None,
+    _option(_COMPARING, "--systems", metavar="NAME", help="Systems by name or pattern; !PATTERN leaves out."),
+]
+Benchmarks = Annotated[
+    list[str] | None,
+    _option(_COMPARING, "--benchmark", metavar="NAME", help="Benchmarks by name or pattern; !PATTERN leaves out."),
+]
+Measures = Annotated[
+    list[str] | None,
+    _option(_COMPARING, "--measure", metavar="M", help="sr, pr, spl, lr, rpp, ipp; all by default."),
+]
+WeightsOption = Annotated[Weights, _option(_COMPARING, "--weights", help="What counts equally in means.")]
+Grid = Annotated[
+    str,
+    _option(_COMPARING, "--grid", metavar="G", help="Levels: exact, a number M for 1/M, 2/M, ... 1, or 0.5,1."),
+]
+Device = Annotated[str | None, _option(_COMPARING, "--device", help="Where to compute: cpu, cuda, cuda:1.")]
+Bootstrap = Annotated[
+    int, _option(_COMPARING, "--bootstrap", metavar="N", min=0, help="Replicates behind the intervals; 0 for none.")
+]
+Seed = Annotated[int, _option(_COMPARING, "--seed", metavar="N", help="Seed of all random draws.")]
+Json = Annotated[
+    str | None,
+    _option(_WRITING, "--json", metavar="FILE", help="Write the result as JSON; - prints it instead of the tables."),
+]
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How runs are read and which of them are chosen, as the command line says it.
+
+    The fields are options of every command that reads runs; see :func:`reads_runs`.
+    """
+
+    paths: Sequence[str]
+    format: Format = "auto"
+    columns: Columns = None
+    where: Where = None
+    zero_time: ZeroTimeOption = ZeroTime.unknown
+    missing: MissingOption = Missing.exclude
+    strict: Strict = False
+    resolution: Resolution = None
+    option: ReaderOption = None
+    encoding: Encoding = None
+    clock: Clock = None
+    systems: Systems = None
+    benchmark: Benchmarks = None
+
+    def runs(self) -> Trajectories:
+        """The runs."""
+        from torchpref.io import read
+
+        sizes = _assignments(self.resolution, "--resolution")
+        found = read(
+            list(self.paths),
+            self.format,
+            clock=self.clock,
+            columns=[part for text in self.columns or () for part in text.split(",") if part.strip()],
+            where=list(self.where or ()),
+            strict=self.strict,
+            zero_time=self.zero_time.value,
+            missing=self.missing.value,
+            resolution={name: _size(name, size) for name, size in sizes.items()},
+            encoding=self.encoding,
+            **_assignments(self.option, "--option"),
+        )
+        if not self.systems and not self.benchmark:
+            return found
+        return found.select(
+            systems=_split(self.systems, found.systems) if self.systems else None,
+            benchmarks=_split(self.benchmark, found.benchmarks) if self.benchmark else None,
+        )
+
+    def options(self) -> dict[str, Any]:
+        """What was asked for, for the JSON; an option that was not given is left out."""
+        record: dict[str, Any] = {"paths": list(self.paths), "format": self.format, "missing": self.missing.value}
+        record["strict"] = self.strict
+        for name in ("columns", "where", "resolution", "option", "encoding", "systems", "benchmark"):
+            if getattr(self, name):
+                record[name] = getattr(self, name)
+        return record
+
+
+def reads_runs(metavar: str = "PATH...", help: str = "Logs or tables: files, folders, or patterns in quotes.") -> Any:
+    """Turn a command that takes a :class:`Reading` into one with an argument for paths and an option for every field.
+
+    Args:
+        metavar: what stands for the arguments in the help text.
+        help: the help text of the arguments.
+    """
+
+    def decorate(command: Callable[..., None]) -> Callable[..., None]:
+        own = list(inspect.signature(command, eval_str=True).parameters.values())[1:]
+        hints = get_type_hints(Reading, include_extras=True)
+        hints["paths"] = Annotated[list[str], typer.Argument(metavar=metavar, help=help, show_default=False)]
+        kind = inspect.Parameter.KEYWORD_ONLY
+        shared = [
+            inspect.Parameter(
+                field.name,
+                kind,
+                annotation=hints[field.name],
+                default=inspect.Parameter.empty if field.default is MISSING else field.default,
+            )
+            for field in fields(Reading)
+        ]
+
+        @wraps(command)
+        def run(**values: Any) -> None:
+            reading = Reading(**{field.name: values.pop(field.name) for field in fields(Reading)})
+            command(reading, **values)
+
+        parameters = [*shared, *(parameter.replace(kind=kind) for parameter in own)]
+        run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+        del run.__wrapped__  # type: ignore[attr-defined]
+        return run
+
+    return decorate
+
+
+def _assignments(texts: Sequence[str] | None, option: str) -> dict[str, str]:
+    result = {}
+    for text in texts or ():
+        name, equals, value = text.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"{option} {text}: wanted NAME=VALUE")
+        result[name.strip()] = value.strip()
+    return result
+
+
+def _size(clock: str, text: str) -> float:
+    try:
+        return float(text)
+    except ValueError:
+        raise UsageError(f"--resolution {clock}={text}: {text!r} is not a number, such as 0.001") from None
+
+
+def _split(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
+    """Names and patterns; one that is no name itself may be several with commas between them."""
+    names = set(known)
+    return [
+        part for text in patterns for part in ([text] if text in names else (each.strip() for each in text.split(","))) if part
+    ]
+
+
+def grid(text: str) -> str | int | list[float]:
+    """``exact``, a number of levels, ``uniform(M)`` or levels with commas between them.
+
+    Raises:
+        UsageError: anything else.
+    """
+    text = text.strip()
+    if text.isdigit():
+        return int(text)
+    if not text or text[0].isalpha():
+        return text
+    try:
+        return [float(level) for level in text.split(",")]
+    except ValueError:
+        raise UsageError(
+            f"--grid {text}: wanted exact, a number of levels such as 20, or levels such as 0.25,0.5,1"
+        ) from None

@@ -1,0 +1,177 @@
+"""Where the command line writes: streams that never fail on a character, files that are whole or not there."""
+
+from __future__ import annotations
+
+import codecs
+import json
+import os
+import sys
+import tempfile
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from torchpref.errors import UsageError
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+#: What stands for a character that the stream cannot show; anything else is written as its escape.
+SUBSTITUTES = {
+    "×": "x",
+    "–": "-",
+    "—": "-",
+    "−": "-",
+    "…": "...",
+    "·": ".",
+    "•": "*",
+    "█": "#",
+    "░": ".",
+    "─": "-",
+    "│": "|",
+    "’": "'",
+    "“": '"',
+    "”": '"',
+    "≥": ">=",
+    "≤": "<=",
+    "±": "+-",
+    "→": "->",
+    "Δ": "Delta",
+    "θ": "theta",
+    "α": "alpha",
+    "\u0304": "",
+    "\u00a0": " ",
+}
+_HANDLER = "torchpref.substitute"
+
+
+def _substitute(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    bad = error.object[error.start : error.end]
+    return "".join(SUBSTITUTES.get(char) or char.encode("ascii", "backslashreplace").decode() for char in bad), error.end
+
+
+def prepare_streams() -> None:
+    """Let standard output and error substitute what they cannot encode, instead of failing.
+
+    In the C locale Python writes UTF-8 unless told otherwise; whoever asked for that locale gets ASCII here.
+    """
+    codecs.register_error(_HANDLER, _substitute)
+    for stream in (sys.stdout, sys.stderr):
+        reconfigure = getattr(stream, "reconfigure", None)
+        if reconfigure is not None:
+            reconfigure(encoding="ascii" if _c_locale() else None, errors=_HANDLER)
+
+
+def _c_locale() -> bool:
+    env = os.environ
+    chosen = env.get("LC_ALL") or env.get("LC_CTYPE") or env.get("LANG") or ""
+    told = env.get("PYTHONIOENCODING") or env.get("PYTHONUTF8")
+    return not told and chosen in ("C", "POSIX")
+
+
+def show(parts: Sequence[RenderableType]) -> None:
+    """Print tables and text on standard output: as wide as the terminal, 80 columns in a pipe."""
+    from torchpref.report.tables import print_parts
+
+    print_parts(parts, sys.stdout)
+
+
+def complain(message: str) -> None:
+    """One error message on standard error."""
+    print(f"torchpref: {message}", file=sys.stderr)
+
+
+def inform(message: str) -> None:
+    """One line on standard error, beside the result."""
+    print(message, file=sys.stderr)
+
+
+# ------------------------------------------------------------------------------------------------------ files
+
+
+def check_target(path: str | None, option: str) -> None:
+    """Refuse a file that cannot be written before the work is done, not after it.
+
+    Raises:
+        UsageError: its folder does not exist, or it is a folder.
+    """
+    if path is None or path == "-":
+        return
+    folder = os.path.dirname(os.path.abspath(path))
+    if not os.path.isdir(folder):
+        raise UsageError(f"{option} {path}: there is no folder {folder}; make it first")
+    if os.path.isdir(path):
+        raise UsageError(f"{option} {path}: this is a folder; name a file in it")
+
+
+def write_text(path: str, text: str, option: str = "--json") -> None:
+    """Write a text file as a whole or not at all: into a new file beside it, which then takes its place.
+
+    ``-`` is standard output; what is no regular file (a pipe, a device) is written directly.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    if path == "-":
+        sys.stdout.write(text)
+        return
+    try:
+        if os.path.exists(path) and not os.path.isfile(path):
+            with open(path, "w", encoding="utf-8") as file:
+                file.write(text)
+            return
+        _replace(os.path.realpath(path), text)
+    except OSError as error:
+        raise UsageError(f"{option} {path}: cannot be written ({error.strerror or error})") from error
+
+
+def _replace(path: str, text: str) -> None:
+    handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path))
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.chmod(temporary, _mode(path))
+        os.replace(temporary, path)
+    except BaseException:
+        _remove(temporary)
+        raise
+
+
+def _mode(path: str) -> int:
+    """Permissions of the file that is replaced, or those that a new file gets."""
+    try:
+        return os.stat(path).st_mode & 0o777
+    except FileNotFoundError:
+        mask = os.umask(0)
+        os.umask(mask)
+        return 0o666 & ~mask
+
+
+def _remove(path: str) -> None:
+    try:
+        os.unlink(path)
+    except FileNotFoundError:
+        pass
+
+
+def to_json(record: Any) -> str:
+    """JSON with a line per entry and per row of a matrix; NaN and infinity are an error, they are no JSON."""
+    return _json(record, "") + "\n"
+
+
+def _json(item: Any, indent: str) -> str:
+    inner = indent + "  "
+    if isinstance(item, dict) and item:
+        lines = [f"{inner}{json.dumps(str(key))}: {_json(value, inner)}" for key, value in item.items()]
+        return "{\n" + ",\n".join(lines) + f"\n{indent}}}"
+    if isinstance(item, list) and any(isinstance(each, dict | list) and each for each in item):
+        return "[\n" + ",\n".join(inner + _json(each, inner) for each in item) + f"\n{indent}]"
+    return json.dumps(item, allow_nan=False)
+
+
+def write_json(path: str, record: Any) -> None:
+    """Write a result as a JSON file; see :func:`write_text`."""
+    write_text(path, to_json(record))

@@ -1,0 +1,218 @@
+"""Results as tables in the terminal: tie rates first, then a leaderboard per measure, then what to beware of.
+
+Everything is built as a list of parts (rich tables and texts), so that the same parts can be printed to a terminal, a pipe
+or a string. Names from logs are never taken for markup, and what could move the cursor is shown as its escape.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import IO, TYPE_CHECKING, Any
+
+from rich.box import Box
+from rich.console import Console, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from torchpref.measures import describe
+from torchpref.report.numbers import amount, percent, printable, signed
+
+if TYPE_CHECKING:
+    from torchpref.evaluation import Evaluation, MeasureResult
+    from torchpref.findings import Finding
+
+#: A line under the head and nothing else, in ASCII: it looks the same everywhere, and copies well.
+PLAIN = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
+#: The same where the stream can show it.
+FINE = Box("    \n    \n ── \n    \n    \n    \n    \n    \n")
+_BAR = 20
+_NAMED_SYSTEMS = 4
+_SIGN = {"warning": "!", "note": "-", "error": "!!"}
+
+
+def render(parts: Sequence[RenderableType], width: int = 100, ascii_only: bool = False) -> str:
+    """Parts as plain text, without blanks at the ends of lines.
+
+    Args:
+        parts: tables and texts.
+        width: columns.
+        ascii_only: draw lines in ASCII.
+    """
+    import io
+
+    buffer = io.StringIO()
+    console = Console(file=buffer, width=width, color_system=None, force_terminal=False, legacy_windows=False)
+    _print(console, parts, ascii_only)
+    return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()).rstrip("\n")
+
+
+def print_parts(parts: Sequence[RenderableType], file: IO[str]) -> None:
+    """Parts to a stream: coloured and as wide as it is if it is a terminal, plain and 80 columns wide if not."""
+    console = Console(file=file, highlight=False)
+    if console.is_terminal:
+        _print(console, parts, console.options.ascii_only)
+    else:
+        file.write(render(parts, console.width, console.options.ascii_only) + "\n")
+
+
+def _print(console: Console, parts: Sequence[RenderableType], ascii_only: bool) -> None:
+    for part in parts:
+        if isinstance(part, Table) and part.box is FINE and ascii_only:
+            part.box = PLAIN
+        console.print(part, highlight=False)
+
+
+# ------------------------------------------------------------------------------------------------------ pieces
+
+
+def heading(text: str, note: str = "") -> RenderableType:
+    """A headline with a blank line before it and what it means after it."""
+    words = Text.assemble("\n", (printable(text), "bold"))
+    return words.append(f": {printable(note)}") if note else words
+
+
+def table(*columns: str | tuple[str, str]) -> Table:
+    """An empty table; a column is its head, with ``"<"`` for text (folded where it is long), else numbers."""
+    result = Table(box=FINE, padding=(0, 1, 0, 0), pad_edge=False, show_edge=False, header_style="bold")
+    for column in columns:
+        head, kind = column if isinstance(column, tuple) else (column, ">")
+        if kind == "<":
+            result.add_column(Text(head), overflow="fold", min_width=min(12, max(len(head), 6)))
+        else:
+            result.add_column(Text(head), justify="right", no_wrap=True)
+    return result
+
+
+def add(target: Table, *cells: Any, style: str | None = None) -> None:
+    """Add a row; a cell that is None is left empty."""
+    texts = [Text("" if cell is None else printable(str(cell))) for cell in cells]
+    target.add_row(*texts, style=style)
+
+
+def bullets(items: Sequence[tuple[str, str]]) -> Table:
+    """Lines with a mark in front, wrapped under themselves."""
+    grid = Table.grid(padding=(0, 1, 0, 0))
+    grid.add_column(no_wrap=True)
+    grid.add_column(overflow="fold")
+    for mark, text in items:
+        grid.add_row(Text(mark), Text(printable(text)))
+    return grid
+
+
+def names(systems: Sequence[str], limit: int = _NAMED_SYSTEMS) -> str:
+    """Some names and how many more there are."""
+    more = f" and {len(systems) - limit} more" if len(systems) > limit else ""
+    return ", ".join(systems[:limit]) + more
+
+
+# ------------------------------------------------------------------------------------------------------ findings
+
+
+def finding_text(finding: Finding) -> str:
+    """A finding in a sentence: what, how often, which systems, where for example."""
+    text = f"{finding.message} ({finding.count:,})"
+    if finding.systems:
+        count = len(finding.systems)
+        text += f"; {count} system{'s' if count != 1 else ''}: {names(finding.systems)}"
+    if finding.examples:
+        text += f"; e.g. {finding.examples[0]}"
+    return text
+
+
+def findings_parts(findings: Sequence[Finding], title: str = "Warnings") -> list[RenderableType]:
+    """Findings as marked lines under a headline; nothing if there are none."""
+    if not findings:
+        return []
+    return [heading(title), bullets([(_SIGN[finding.severity], finding_text(finding)) for finding in findings])]
+
+
+# ------------------------------------------------------------------------------------------------------ evaluation
+
+
+def evaluation_tables(result: Evaluation) -> list[RenderableType]:
+    """The tables of :func:`torchpref.evaluate`."""
+    benchmarks = sorted(set(result.runs.benchmarks) - {""})
+    on = f", {len(benchmarks)} benchmarks" if len(benchmarks) > 1 else f" of {benchmarks[0]}" if benchmarks else ""
+    clock = f"clock {result.clock}" if result.clock else "no clock"
+    parts: list[RenderableType] = [
+        Text(printable(f"{len(result.systems)} systems, {len(result.runs.instances)} instances{on}, {clock}"))
+    ]
+    parts += _tie_rates(result)
+    for name in result.measures:
+        parts += _board(result, name)
+    warnings = [finding for finding in result.findings if finding.severity != "note"]
+    parts += findings_parts([finding for finding in warnings if finding.kind != "contradicting_pairs"])
+    notes = len(result.findings) - len(warnings)
+    if notes:
+        parts.append(Text(f"\n{notes} note{'s' if notes != 1 else ''} more: torchpref audit"))
+    return parts
+
+
+def _tie_rates(result: Evaluation) -> list[RenderableType]:
+    overview = table(("measure", "<"), "ties", ("", "<"), "run pairs")
+    for name, measured in result.measures.items():
+        full = 0 if math.isnan(measured.tie_rate) else round(_BAR * measured.tie_rate)
+        share = percent(measured.tie_rate, 2) or "no clock"
+        add(overview, _title(name), share, "█" * full + "░" * (_BAR - full), f"{measured.run_pairs:,}")
+    parts = [heading("Tie rates", "the share of run pairs that a measure cannot tell apart"), overview]
+    benchmarks = list(next(iter(result.measures.values())).benchmarks) if result.measures else []
+    if len(benchmarks) > 1:
+        by = table(("ties by benchmark", "<"), *(name.upper() for name in result.measures), "instances")
+        for benchmark in benchmarks:
+            of = [measured.benchmarks.get(benchmark) for measured in result.measures.values()]
+            rates = [percent(part.tie_rate, 2) if part else None for part in of]
+            add(by, benchmark, *rates, next(part.instances for part in of if part))
+        means = [percent(measured.benchmark_mean_tie_rate, 2) for measured in result.measures.values()]
+        add(by, "mean of benchmarks", *means, len(result.runs.instances), style="bold")
+        parts += [Text(""), by]
+    return parts
+
+
+def _title(name: str) -> str:
+    return f"{name.upper():<3}  {describe(name).title}"
+
+
+def _board(result: Evaluation, name: str) -> list[RenderableType]:
+    measured = result[name]
+    by = f", by {measured.clock}" if measured.clock else ""
+    title = heading(f"{name.upper()}, {describe(name).title}{by}")
+    if measured.preferences is None:
+        return [title, Text(printable(measured.status))]
+    intervals = measured.interval is not None
+    columns: list[str | tuple[str, str]] = ["rank", ("system", "<"), "score"]
+    columns += ["95 % interval"] if intervals else []
+    columns += ["mean\npref.", "success\nrate", "partial\nreturn"]
+    columns += [f"median\n{result.clock}"] if result.clock else []
+    board = table(*columns, "inst.")
+    digits = 2 if intervals else 3
+    for row in result.rows(name):
+        low, high = signed(row["score_low"], digits), signed(row["score_high"], digits)
+        cells = [row["rank"], row["system"], signed(row["score"], digits)]
+        cells += [f"{low} … {high}" if low and high else None] if intervals else []
+        cells += [signed(row["mean_preference"]), percent(row["success_rate"]), f"{row['partial_return'] or 0:.3f}"]
+        cells += [amount(row["median_time"])] if result.clock else []
+        add(board, *cells, row["instances"])
+    parts = [title, board]
+    if measured.status != "ok":
+        parts.append(Text(printable(f"Scores: {measured.status}"), style="yellow"))
+    if name == "lr":
+        parts += _split(result, measured)
+    return parts
+
+
+def _split(result: Evaluation, measured: MeasureResult) -> list[RenderableType]:
+    """Where the mean preferences of LR come from, and the pairs in which it prefers the one that solves less."""
+    split = measured.split or {}
+    terms_heads = [part.replace(" ", "\n") for part in split]
+    board = table("rank", ("LR's mean preference is the sum of", "<"), "mean\npref.", *terms_heads)
+    for i in measured.order:
+        terms = [signed(values[i].item()) for values in split.values()]
+        add(board, measured.rank[i], result.systems[i], signed(measured.mean[i].item()), *terms)
+    parts: list[RenderableType] = [Text(""), board]
+    against = [finding for finding in result.findings if finding.kind == "contradicting_pairs"]
+    for finding in against:
+        pairs = len(measured.rank) * (len(measured.rank) - 1) // 2
+        head = f"{finding.count:,} of {pairs:,} {finding.message}. The worst:"
+        parts += [Text(""), bullets([("!", head), *((" ", example) for example in finding.examples)])]
+    return parts

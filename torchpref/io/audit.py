@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from torchpref.findings import Finding
-from torchpref.io.checks import CHECKS, Seen, unusable_clock
+from torchpref.io.checks import CHECKS, unusable_clock
+from torchpref.io.seen import Seen
 from torchpref.trajectories import MILLION, UNKNOWN, Trajectories
 
 __all__ = ["Audit", "ClockSummary", "SystemSummary", "audit", "unusable_clock"]
@@ -116,10 +117,6 @@ def audit(runs: Trajectories) -> Audit:
     rank = {"error": 0, "warning": 1, "note": 2}
     own = lengths[seen.present]
     names, sizes = np.unique(np.asarray(runs.benchmarks, dtype=object).astype(str), return_counts=True)
-    try:
-        clock: str | None = runs.clock()
-    except ValueError:
-        clock = None
     return Audit(
         systems={name: _system(seen, position) for position, name in enumerate(runs.systems)},
         n_instances=len(runs.instances),
@@ -130,7 +127,7 @@ def audit(runs: Trajectories) -> Audit:
         trials=(int(trials[there].min()), int(trials[there].max())) if there.any() else (0, 0),
         coverage=float(there.mean()) if there.size else 0.0,
         shared_instances=int(there[:, taking_part].all(1).sum()) if taking_part.any() else 0,
-        clock=clock,
+        clock=seen.clock,
         clocks={name: _clock(seen, name) for name in runs.clocks},
         levels=len(np.unique(seen.returns[seen.rises])),
         levels_per_instance=_spread(counts),
@@ -188,7 +185,7 @@ def _described(audit: Audit) -> list[str]:
         f"{len(audit.systems)} systems × {audit.n_instances} instances"
         + (f" in {len(benchmarks)} benchmarks" if benchmarks else "")
         + f", {audit.runs} runs of known outcome",
-        f"  coverage    {audit.coverage:.1%} of all (instance, system) cells; {audit.shared_instances} instances in every system",
+        f"  coverage    {audit.coverage:.1%} of all (instance, system) cells; {audit.shared_instances} instances in every one",
         f"  trials      {trials} per (instance, system)",
         f"  steps       {_range(audit.horizons)} per run; {audit.without_a_step} runs without a step"
         + (f"; {audit.truncated} stopped by their limit" if audit.truncated else ""),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import torch
@@ -95,7 +95,7 @@ def build(
     place = (cell[points.run] * width + step)[inside]
 
     def dense(values: NDArray[np.int64], dtype: type) -> torch.Tensor:
-        tensor = np.zeros((*shape, width), dtype=dtype)
+        tensor: NDArray[Any] = np.zeros((*shape, width), dtype=dtype)
         tensor.reshape(-1)[place] = values[inside]
         return torch.from_numpy(tensor)
 
@@ -230,7 +230,8 @@ def _per_instance(table: Table, column: str, resolution: float) -> torch.Tensor:
     said = np.flatnonzero(~np.isnan(values))
     bad = said[~((values[said] > 0) & np.isfinite(values[said]))]
     if len(bad):
-        raise table.column(column).refuse(int(bad[0]), "which is no length of time", "give a positive number, or leave it empty")
+        remedy = "give a positive number, or leave it empty"
+        raise table.column(column).refuse(int(bad[0]), "which is no length of time", remedy)
     tick = np.rint(values[said] * ticks_per_unit(resolution)).astype(np.int64)
     result = np.full(len(table.names.instances), UNKNOWN, dtype=np.int64)
     result[instance[said]] = tick

@@ -2,80 +2,23 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterator
 
 import numpy as np
 from numpy.typing import NDArray
 
-from torchpref.findings import Finding, Severity
-from torchpref.grid import LEVEL_PAD, Curves, curves
+from torchpref.findings import Finding
+from torchpref.grid import LEVEL_PAD
+from torchpref.io.seen import EXAMPLES, Flags, Seen, finding
 from torchpref.trajectories import MILLION, UNKNOWN, ZERO_IS_UNKNOWN, Trajectories
 
-Array = NDArray[np.int64]
-Flags = NDArray[np.bool_]
 #: Levels closer than this, in millionths, that are not equal look like one level written in two ways.
 CLOSE = 10_000
 #: Where instances have more levels than this, returns are taken for continuous and close levels for ordinary.
 MANY_LEVELS = 20
-EXAMPLES = 3
-
-
-@dataclass(frozen=True)
-class Seen:
-    """Runs with what several checks need, worked out once."""
-
-    runs: Trajectories
-
-    @cached_property
-    def present(self) -> Flags:
-        """``[instance, system, trial]``."""
-        return np.asarray(self.runs.present.cpu().numpy())
-
-    @cached_property
-    def returns(self) -> NDArray[np.int32]:
-        """``[instance, system, trial, step]`` in millionths."""
-        return np.asarray(self.runs.returns.cpu().numpy())
-
-    @cached_property
-    def final(self) -> NDArray[np.int32]:
-        """``[instance, system, trial]``: what each run reached."""
-        if not self.returns.shape[-1]:
-            return np.zeros(self.present.shape, dtype=np.int32)
-        return self.returns[..., -1]
-
-    @cached_property
-    def rises(self) -> Flags:
-        """Points at which a run reaches a level it had not reached before."""
-        before = np.zeros((*self.returns.shape[:-1], 1), dtype=np.int32)
-        risen = np.diff(self.returns, axis=-1, prepend=before) > 0
-        return np.asarray(risen & self.present[..., None])
-
-    def ticks(self, clock: str) -> Array:
-        """``[instance, system, trial, step]`` of a clock."""
-        return np.asarray(self.runs.times[clock].cpu().numpy())
-
-    def curves(self, clock: str) -> Curves:
-        """The jumps on a clock."""
-        return curves(self.runs, clock).to("cpu")
-
-    def names(self, system: Iterable[int] | NDArray[np.bool_]) -> tuple[str, ...]:
-        """Names of systems by a mask or by positions."""
-        if isinstance(system, np.ndarray) and system.dtype == np.bool_:
-            system = np.flatnonzero(system)
-        return tuple(self.runs.systems[int(i)] for i in sorted({int(i) for i in system}))
-
-    def instance(self, position: int) -> str:
-        """An instance in words."""
-        benchmark = self.runs.benchmarks[position]
-        return f"{benchmark} {self.runs.instances[position]}" if benchmark else self.runs.instances[position]
-
-    def examples(self, mask: Flags) -> tuple[str, ...]:
-        """The first instances of a mask over instances."""
-        return tuple(self.instance(int(i)) for i in np.flatnonzero(mask)[:EXAMPLES])
+#: Elements of a tensor that are worked on at once.
+CHUNK = 1 << 22
 
 
 def coverage(seen: Seen) -> Iterator[Finding]:
@@ -84,7 +27,7 @@ def coverage(seen: Seen) -> Iterator[Finding]:
     there = trials > 0
     lacking = ~there & there.any(1)[:, None] & there.any(0)[None, :]
     some = lacking.any(1)
-    yield from _finding(
+    yield from finding(
         "missing_runs",
         "instances that some systems lack (a pair is compared on the instances that both ran); instances",
         int(some.sum()),
@@ -92,14 +35,14 @@ def coverage(seen: Seen) -> Iterator[Finding]:
         seen.examples(some),
     )
     empty = ~there.any(0)
-    yield from _finding(
+    yield from finding(
         "systems_without_runs", "systems without a run of known outcome; systems", int(empty.sum()), seen.names(empty)
     )
     if there.any():
         sizes, counts = np.unique(trials[there], return_counts=True)
         usual = sizes[counts.argmax()]
         odd = there & (trials != usual)
-        yield from _finding(
+        yield from finding(
             "unequal_trials",
             f"the number of trials differs ({sizes[0]} to {sizes[-1]}, mostly {usual}); (instance, system) cells",
             int(odd.sum()),
@@ -122,7 +65,7 @@ def unknown_times(seen: Seen) -> Iterator[Finding]:
         zero = (seen.rises & (ticks == 0)).any(-1)
         for outcome, what, mask in outcomes:
             hit = unknown & mask
-            yield from _finding(
+            yield from finding(
                 f"unknown_times_{outcome}",
                 f"clock {clock!r}: {what} with a level reached at a time that is not known; runs",
                 int(hit.sum()),
@@ -131,7 +74,7 @@ def unknown_times(seen: Seen) -> Iterator[Finding]:
             )
         for kind, value, what in (("unknown", UNKNOWN, "that is not known"), ("zero", 0, "of exactly 0")):
             nothing = seen.present & (seen.final == 0) & (steps & (ticks == value)).any(-1)
-            yield from _finding(
+            yield from finding(
                 f"{kind}_times_nothing",
                 f"clock {clock!r}: runs that reached nothing, at a time {what} (they need none); runs",
                 int(nothing.sum()),
@@ -143,7 +86,7 @@ def unknown_times(seen: Seen) -> Iterator[Finding]:
         rule = "counted as unknown times" if counted else "kept"
         for outcome, what, mask in outcomes:
             hit = zero & mask
-            yield from _finding(
+            yield from finding(
                 f"zero_times_{outcome}",
                 f"clock {clock!r}: {what} with a level reached at exactly 0 ({rule}); runs",
                 int(hit.sum()),
@@ -171,10 +114,10 @@ def _unusable(seen: Seen, clock: str) -> Flags:
 
 def clocks(seen: Seen) -> Iterator[Finding]:
     """Systems without a usable clock."""
-    meant = _meant(seen.runs)
+    meant = seen.clock
     for clock in seen.runs.clocks:
         hit = _unusable(seen, clock)
-        yield from _finding(
+        yield from finding(
             "unusable_clock",
             f"clock {clock!r}: systems that reached something, but nothing at a known time (no temporal scores); systems",
             int(hit.sum()),
@@ -183,54 +126,62 @@ def clocks(seen: Seen) -> Iterator[Finding]:
         )
 
 
-def _meant(runs: Trajectories) -> str | None:
-    from torchpref.errors import UsageError
-
-    try:
-        return runs.clock()
-    except UsageError:
-        return None
-
-
 def identical(seen: Seen) -> Iterator[Finding]:
     """Systems with the same runs, and trials of one system that are the same run."""
-    tracks = [seen.returns, *(seen.ticks(clock) for clock in seen.runs.clocks)]
-    lengths = seen.runs.lengths.cpu().numpy()
-    groups: dict[bytes, list[int]] = defaultdict(list)
-    for system in range(len(seen.runs.systems)):
+    prints = _fingerprints(seen)
+    n_instances, n_systems, n_trials = prints.shape
+    weights = _weights(n_instances * n_trials, 1).reshape(n_instances, 1, n_trials)
+    groups: dict[int, list[int]] = defaultdict(list)
+    for system, whole in enumerate((prints * weights).sum((0, 2))):
         if (seen.final[:, system] > 0).any():
-            digest = hashlib.blake2b(digest_size=16)
-            for track in (seen.present, lengths, *tracks):
-                digest.update(np.ascontiguousarray(track[:, system]).tobytes())
-            groups[digest.digest()].append(system)
+            groups[int(whole)].append(system)
     same = [group for group in groups.values() if len(group) > 1]
-    yield from _finding(
+    yield from finding(
         "identical_systems",
         "systems with exactly the same runs as another; systems",
         sum(map(len, same)),
         seen.names(system for group in same for system in group),
         tuple(" = ".join(seen.names(group)) for group in same[:EXAMPLES]),
     )
-    if seen.present.shape[2] < 2:
-        return
-    timed = [seen.ticks(clock) for clock in seen.runs.clocks if clock not in ("steps", "turns")]
-    repeated = np.zeros(seen.present.shape[:2], dtype=np.int64)
-    for instance, system in np.argwhere(seen.present.sum(-1) > 1) if timed else ():
-        found: set[bytes] = set()
-        for trial in np.flatnonzero(seen.present[instance, system]):
-            place = (instance, system, trial)
-            if seen.final[place] == 0 or all((ticks[place] <= 0).all() for ticks in timed):
-                continue
-            content = b"".join(track[place].tobytes() for track in tracks) + lengths[place].tobytes()
-            repeated[instance, system] += content in found
-            found.add(content)
-    yield from _finding(
+    timed = np.zeros(prints.shape, dtype=bool)
+    for clock in seen.runs.clocks:
+        if clock not in ("steps", "turns"):
+            timed |= (seen.ticks(clock) > 0).any(-1)
+    instance, system, trial = np.nonzero(timed & seen.present & (seen.final > 0))
+    _, position, count = np.unique(
+        np.c_[instance * n_systems + system, prints[instance, system, trial].view(np.int64)],
+        axis=0,
+        return_inverse=True,
+        return_counts=True,
+    )
+    twice = np.zeros(prints.shape, dtype=bool)
+    twice[instance, system, trial] = count[position.reshape(-1)] > 1
+    yield from finding(
         "identical_trials",
         "trials of one system on one instance with the same levels at the same times (the same run twice?); runs",
-        int(repeated.sum()),
-        seen.names((repeated > 0).any(0)),
-        seen.examples((repeated > 0).any(1)),
+        int(twice.sum()),
+        seen.names(twice.any((0, 2))),
+        seen.examples(twice.any((1, 2))),
     )
+
+
+def _fingerprints(seen: Seen) -> NDArray[np.uint64]:
+    """A number per run that is equal for equal runs (levels, times on all clocks, length), and otherwise hardly ever."""
+    tracks = [seen.returns, *(seen.ticks(clock) for clock in seen.runs.clocks)]
+    lengths = seen.runs.lengths.cpu().numpy()
+    steps = seen.returns.shape[-1]
+    found = (lengths.astype(np.uint64) + np.uint64(2)) * seen.present
+    chunk = max(1, CHUNK // max(1, seen.returns[:1].size))
+    for number, track in enumerate(tracks):
+        weights = _weights(steps, number + 2)
+        for start in range(0, len(track), chunk):
+            some = slice(start, start + chunk)
+            found[some] += (track[some].astype(np.int64).view(np.uint64) * weights).sum(-1, dtype=np.uint64)
+    return np.where(seen.present, found, np.uint64(0))
+
+
+def _weights(count: int, seed: int) -> NDArray[np.uint64]:
+    return np.random.default_rng(seed).integers(0, 2**64, count, dtype=np.uint64, endpoint=False) | np.uint64(1)
 
 
 def levels(seen: Seen) -> Iterator[Finding]:
@@ -252,7 +203,7 @@ def levels(seen: Seen) -> Iterator[Finding]:
         many = np.median(per_instance[per_instance > 0]) > MANY_LEVELS
         some = np.zeros(len(seen.runs.instances), dtype=bool)
         some[at[either, 0]] = True
-        yield from _finding(
+        yield from finding(
             "close_levels",
             "levels of one instance that differ by less than 0.01 between systems"
             + (" (returns look continuous)" if many else " (one level written in two ways?)")
@@ -272,8 +223,8 @@ def _first_steps(seen: Seen) -> Iterator[Finding]:
     first = np.where(seen.present & (lengths > 0), seen.returns[..., 0], np.where(seen.present, 0, LEVEL_PAD))
     floor = first.min((1, 2))
     several = seen.present.any(2).sum(1) > 1
-    hit = several & (floor > 0) & (floor < LEVEL_PAD) & (lengths > 1).any((1, 2))
-    yield from _finding(
+    hit: Flags = several & (floor > 0) & (floor < LEVEL_PAD) & (lengths > 1).any((1, 2))
+    yield from finding(
         "first_step_levels",
         "instances with a level that every system reaches at its first step (a floor that tells nothing apart?); instances",
         int(hit.sum()),
@@ -284,7 +235,7 @@ def _first_steps(seen: Seen) -> Iterator[Finding]:
 
 def ties(seen: Seen) -> Iterator[Finding]:
     """Instances on which every comparison is a tie, on the clock that is meant."""
-    clock = _meant(seen.runs)
+    clock = seen.clock
     several = seen.present.any(2).sum(1) > 1
     if clock is None or not several.any():
         return
@@ -295,10 +246,10 @@ def ties(seen: Seen) -> Iterator[Finding]:
     known = here & (level != LEVEL_PAD) & (tick != UNKNOWN)
     latest = np.where(known, tick, -1).max((1, 2))
     soonest = np.where(known, tick, np.iinfo(np.int64).max).min((1, 2))
-    tied = several & (same & ((latest == soonest) | (latest == -1))).all(-1)
+    tied: Flags = several & (same & ((latest == soonest) | (latest == -1))).all(-1)
     nothing = tied & (seen.final.max((1, 2)) == 0)
     everything = bool(tied[several].all())
-    yield from _finding(
+    yield from finding(
         "nothing_but_ties",
         f"instances on which every comparison is a tie on clock {clock!r}, {int(nothing.sum())} of them because no run reached "
         "anything" + (": nothing in these data tells the systems apart" if everything else "") + "; instances",
@@ -315,7 +266,7 @@ def names(seen: Seen) -> Iterator[Finding]:
     for name in seen.runs.systems:
         groups["".join(name.lower().split())].append(name)
     same = [group for group in groups.values() if len(group) > 1]
-    yield from _finding(
+    yield from finding(
         "similar_names",
         "systems whose names differ only in case or blanks; systems",
         sum(map(len, same)),
@@ -333,15 +284,3 @@ CHECKS: tuple[Callable[[Seen], Iterator[Finding]], ...] = (
     ties,
     names,
 )
-
-
-def _finding(
-    kind: str,
-    message: str,
-    count: int,
-    systems: tuple[str, ...] = (),
-    examples: tuple[str, ...] = (),
-    severity: Severity = "warning",
-) -> Iterator[Finding]:
-    if count:
-        yield Finding(kind, severity, count, message, systems, examples)

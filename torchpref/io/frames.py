@@ -104,7 +104,7 @@ def _stand_ins(present: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
         shown[0, 0, :] = True
     shown[~present.any((1, 2)), 0, 0] = True
     shown[0, ~present.any((0, 2)), 0] = True
-    return shown & ~present
+    return np.asarray(shown & ~present)
 
 
 def _in_units(ticks: np.ndarray[Any, Any], resolution: float) -> np.ndarray[Any, Any]:

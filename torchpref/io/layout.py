@@ -25,7 +25,7 @@ def points(tidy: Tidy, notes: Notes, clock: str | None = None) -> Points:
         DataError: a column is missing, there are two value columns, a cell cannot be read, a run stands twice.
     """
     frame = tidy.frame
-    kind = _value_column(tidy)
+    kind = value_column(tidy)
     rows = frame[ROW].to_numpy().astype(np.int64) if ROW in frame.columns else np.arange(frame.height)
     names = encode(tidy, rows)
     notes.systems = names.systems
@@ -40,7 +40,7 @@ def points(tidy: Tidy, notes: Notes, clock: str | None = None) -> Points:
     return arrange(table, rough, notes)
 
 
-def _value_column(tidy: Tidy) -> str:
+def value_column(tidy: Tidy) -> str:
     present = [name for name in tidy.frame.columns if name != ROW]
     for name in ("system", "instance"):
         if name not in present:
@@ -52,18 +52,19 @@ def _value_column(tidy: Tidy) -> str:
     chosen = [name for name in values if name in tidy.mapped] or values
     if len(chosen) > 1:
         raise DataError(
-            f"{tidy.place}: there are {len(chosen)} columns that say what was reached ({', '.join(chosen)}) and only one can be used; "
-            f"choose with columns, such as {chosen[0]}={chosen[0]}"
+            f"{tidy.place}: there are {len(chosen)} columns that say what was reached ({', '.join(chosen)}), and only one "
+            f"can be used; choose with columns, such as {chosen[0]}={chosen[0]}"
         )
     if not chosen:
         raise DataError(
-            f"{tidy.place}: no column says what was reached: one of {', '.join(VALUES)} is needed; the columns are: {listed(present)}; "
-            f"map one with columns, such as return=COLUMN (in [0, 1]), success=COLUMN, or score=COLUMN,max_score=COLUMN"
+            f"{tidy.place}: no column says what was reached: one of {', '.join(VALUES)} is needed; the columns are: "
+            f"{listed(present)}; map one with columns, such as return=COLUMN (in [0, 1]), success=COLUMN, or "
+            "score=COLUMN,max_score=COLUMN"
         )
     if chosen == ["score"] and "max_score" not in present:
         raise DataError(
-            f"{tidy.place}: scores need max_score, the highest score that can be reached; map a column or give a number with columns, "
-            "such as max_score=100, or use return=score if the scores are in [0, 1]"
+            f"{tidy.place}: scores need max_score, the highest score that can be reached; map a column or give a number "
+            "with columns, such as max_score=100, or use return=score if the scores are in [0, 1]"
         )
     return chosen[0]
 
@@ -77,7 +78,8 @@ def _values(column: Column) -> Floats:
 def _from_runs(table: Table) -> Rough:
     """A row per run: one point, what was reached and when; at an unknown time where there is no clock."""
     values = _values(table.column(table.kind))
-    clocks = {name: numbers(table.column(source)) for name, source in table.clocks.items()} or {"steps": np.full(len(values), np.nan)}
+    clocks = {name: numbers(table.column(source)) for name, source in table.clocks.items()}
+    clocks = clocks or {"steps": np.full(len(values), np.nan)}
     every = np.arange(len(values))
     return Rough(every, np.ones_like(every), every, values, clocks, ~np.isnan(values))
 

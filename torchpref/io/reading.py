@@ -37,10 +37,21 @@ def read_sources(
         return _table(sources, mapping, conditions, encoding, options)
     found = detect_format(sources) if format == "auto" else select_format(format, sources)
     if found.reader is None:
-        return _table(found.sources, mapping, conditions, encoding, options)
+        return _checked(_table(found.sources, mapping, conditions, encoding, options))
     tidy = found.reader.read(found.sources, options)
     tidy = replace(tidy, findings=(*found.findings, *tidy.findings), place=_place(found.sources))
     return refine(tidy, mapping, conditions)
+
+
+def _checked(tidy: Tidy) -> Tidy:
+    """A table that nobody said is one: the error for missing columns says that no log format was recognised either."""
+    from torchpref.io.layout import value_column
+
+    try:
+        value_column(tidy)
+    except DataError as error:
+        raise DataError(f"{error} (read as a table, for no log format was recognised)") from error
+    return tidy
 
 
 def refine(tidy: Tidy, mapping: Mapping[str, str], conditions: Sequence[Condition]) -> Tidy:

@@ -87,7 +87,7 @@ def _read_parquet(path: Path, columns: list[str]) -> pl.DataFrame:
 
 
 def _read_ipc(path: Path, columns: list[str]) -> pl.DataFrame:
-    return pl.read_ipc(path, columns=columns, memory_map=False)
+    return pl.read_ipc(path, columns=columns)
 
 
 def _damaged(path: Path, error: Exception) -> DataError:
@@ -156,7 +156,8 @@ def read_tables(
 
 def _chosen(sources: Sequence[Source]) -> tuple[list[Source], tuple[Finding, ...]]:
     """The files that are tables: all that were named, and in folders those with a known ending."""
-    chosen, others = [], []
+    chosen: list[Source] = []
+    others: list[Source] = []
     for source in sources:
         name = source.path.name.lower().removesuffix(".gz")
         is_table = source.root in (None, source.path) or name.endswith(SUFFIXES) or source.head.startswith(b"PAR1")

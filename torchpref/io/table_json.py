@@ -110,7 +110,7 @@ def _parse(text: str, place: str) -> Any:
 def _rows(path: Path, rows: Any) -> pl.DataFrame:
     for number, row in enumerate(rows, 1):
         if not isinstance(row, dict):
-            raise DataError(f"{path}, record {number}: {str(row)[:40]!r} is no JSON object; give a list of objects, one per row")
+            raise DataError(f"{path}, record {number}: {str(row)[:40]!r} is no JSON object; give one object per row")
     if not rows:
         raise DataError(f"{path}: the list is empty; give at least one row")
     return from_records(rows)

@@ -126,7 +126,7 @@ def _utf8(data: bytes, path: Path, encoding: str | None) -> bytes:
         line = data.count(b"\n", 0, error.start) + 1
         byte = data[error.start]
         raise DataError(
-            f"{path}, line {line}: byte 0x{byte:02x} is not UTF-8 text (in Latin-1 it would be {chr(byte)!r}); save the file as "
-            "UTF-8, or read with encoding='latin-1'"
+            f"{path}, line {line}: byte 0x{byte:02x} is not UTF-8 text (in Latin-1 it would be {chr(byte)!r}); save the file "
+            "as UTF-8, or read with encoding='latin-1'"
         ) from error
     return data

@@ -33,7 +33,9 @@ def ticks(points: Points, clock: str, resolution: float, notes: Notes) -> NDArra
             else "leave a time that is not known empty, or give the clock a coarser resolution"
         )
         value = f"{times[point]:.15g}"
-        raise DataError(f"{place} ({points.say(int(run[point]))}): the time {value} of clock {clock!r} cannot be used; {remedy}")
+        raise DataError(
+            f"{place} ({points.say(int(run[point]))}): the time {value} of clock {clock!r} cannot be used; {remedy}"
+        )
     result = np.where(known, np.rint(scaled), UNKNOWN).astype(np.int64)
     held = running_maximum(run, result)
     back = known & (result < held)

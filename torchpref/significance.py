@@ -1,0 +1,334 @@
+"""Which pairs of systems differ: a test of every pair, corrected for their number, with an effect size and its interval.
+
+The hypothesis is that two systems are exchangeable on every instance: where both ran it equally often, Δ is as likely to
+have either sign; where the numbers of trials differ, the labels of the runs are exchangeable. p-values are exact wherever
+they can be and simulated otherwise; :attr:`Significance.methods` says which.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from torchpref.corrections import CORRECTIONS, adjust, resolve_correction
+from torchpref.effects import check_level, pair_effects, to_tensor
+from torchpref.errors import UsageError
+from torchpref.resampling import Seed, resolve_seed
+
+if TYPE_CHECKING:
+    import polars
+
+    from torchpref.preferences import Preferences
+
+#: How a p-value was found.
+METHODS = ("not compared", "tied", "binomial", "lattice", "enumeration", "simulation", "label permutation", "paired t")
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class Significance:
+    """Tests of all pairs.
+
+    Attributes:
+        measure: short name of the measure.
+        systems: names.
+        pairs: int64 ``[pair, 2]``, positions in ``systems``.
+        p: float64 ``[pair]``, two-sided; 1 where every instance is tied, NaN where nothing is shared.
+        adjusted: float64 ``[pair]``, corrected for the number of pairs tested; significant where at most ``alpha``.
+        mean: float64 ``[pair]``, the effect Δ̄; > 0 prefers the first.
+        interval: float64 ``[pair, 2]``, its interval at ``level``, not corrected for the number of pairs.
+        instances: int64 ``[pair]``, shared instances.
+        decided: int64 ``[pair]``, those with Δ ≠ 0.
+        methods: how each p-value was found.
+        correction: short name of the correction.
+        alpha: error rate.
+        level: level of the intervals.
+        flips: number of simulated flips, 0 where none was needed.
+        seed: of the simulation.
+    """
+
+    measure: str
+    systems: tuple[str, ...]
+    pairs: Int[Tensor, "pair 2"]
+    p: Float[Tensor, " pair"]
+    adjusted: Float[Tensor, " pair"]
+    mean: Float[Tensor, " pair"]
+    interval: Float[Tensor, "pair 2"]
+    instances: Int[Tensor, " pair"]
+    decided: Int[Tensor, " pair"]
+    methods: tuple[str, ...]
+    correction: str
+    alpha: float
+    level: float
+    flips: int
+    seed: int
+
+    @property
+    def significant(self) -> Bool[Tensor, " pair"]:
+        """Pairs whose adjusted p-value is at most α."""
+        return self.adjusted <= self.alpha
+
+    @property
+    def tested(self) -> int:
+        """Number of pairs that share an instance; the correction counts these."""
+        return int((~torch.isnan(self.p)).sum())
+
+    @property
+    def discriminative_power(self) -> float:
+        """Share of the tested pairs that are significant; NaN where none was tested."""
+        return int(self.significant.sum()) / self.tested if self.tested else float("nan")
+
+    def square(self, values: Tensor) -> Tensor:
+        """A value per pair as a symmetric ``[system, system]`` matrix, NaN on the diagonal."""
+        size = len(self.systems)
+        square = torch.full((size, size), torch.nan, dtype=torch.float64)
+        square[self.pairs[:, 0], self.pairs[:, 1]] = values.double()
+        square[self.pairs[:, 1], self.pairs[:, 0]] = values.double()
+        return square
+
+    def __getitem__(self, names: tuple[str, str]) -> dict[str, Any]:
+        """One pair, turned so that a mean above 0 prefers the first name."""
+        first, second = names
+        for name in names:
+            if name not in self.systems:
+                raise UsageError(f"no system {name!r} among {len(self.systems)}: {', '.join(self.systems[:5])} …")
+        if first == second:
+            raise UsageError(f"a system is not compared with itself: {first!r}")
+        low, high = sorted(map(self.systems.index, names))
+        index = int(((self.pairs[:, 0] == low) & (self.pairs[:, 1] == high)).nonzero()[0])
+        row = self._row(index)
+        if self.systems[low] != first:
+            row["mean"] = None if row["mean"] is None else -row["mean"] + 0.0
+            row["low"], row["high"] = (None if x is None else -x + 0.0 for x in (row["high"], row["low"]))
+            row["a"], row["b"] = first, second
+        return row
+
+    def _row(self, index: int) -> dict[str, Any]:
+        a, b = self.pairs[index].tolist()
+        values = {
+            "mean": float(self.mean[index]),
+            "low": float(self.interval[index, 0]),
+            "high": float(self.interval[index, 1]),
+            "p": float(self.p[index]),
+            "adjusted": float(self.adjusted[index]),
+        }
+        return {
+            "a": self.systems[a],
+            "b": self.systems[b],
+            **{key: None if value != value else value for key, value in values.items()},
+            "significant": bool(self.significant[index]),
+            "instances": int(self.instances[index]),
+            "decided": int(self.decided[index]),
+            "method": self.methods[index],
+        }
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dictionary per pair."""
+        return [self._row(index) for index in range(len(self.pairs))]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Options and a row per pair, plain values; None where a value does not exist."""
+        return {
+            "measure": self.measure,
+            "correction": self.correction,
+            "alpha": self.alpha,
+            "level": self.level,
+            "flips": self.flips,
+            "seed": self.seed,
+            "tested": self.tested,
+            "discriminative_power": self.discriminative_power if self.tested else None,
+            "pairs": self.rows(),
+        }
+
+    def to_frame(self) -> polars.DataFrame:
+        """A row per pair."""
+        import polars as pl
+
+        schema: dict[str, Any] = {
+            "a": pl.String,
+            "b": pl.String,
+            **dict.fromkeys(("mean", "low", "high", "p", "adjusted"), pl.Float64),
+            "significant": pl.Boolean,
+            "instances": pl.Int64,
+            "decided": pl.Int64,
+            "method": pl.String,
+        }
+        return pl.DataFrame(self.rows(), schema=schema)
+
+    def __repr__(self) -> str:
+        found = int(self.significant.sum())
+        head = (
+            f"{self.measure.upper()}: {found} of {self.tested} pairs significant at {self.alpha:g} "
+            f"({CORRECTIONS[self.correction]})"
+        )
+        skipped = len(self.pairs) - self.tested
+        if skipped:
+            head += f"; {skipped} share no instance"
+        order = np.lexsort((np.arange(len(self.pairs)), np.nan_to_num(self.p.numpy(), nan=2.0)))
+        lines = []
+        for index in order[:10]:
+            row = self._row(int(index))
+            if row["p"] is None:
+                break
+            limits = "" if row["low"] is None else f" [{row['low']:+.4f}, {row['high']:+.4f}]"
+            lines.append(f"  {row['a']} − {row['b']}: {row['mean']:+.4f}{limits}  p = {row['p']:.3g}, adjusted {row['adjusted']:.3g}")
+        if self.tested > 10:
+            lines.append(f"  … and {self.tested - 10} more")
+        return "\n".join([head, *lines])
+
+
+def significance(
+    prefs: Preferences,
+    correction: str | None = "holm",
+    *,
+    test: Literal["sign-flip", "t"] = "sign-flip",
+    alpha: float = 0.05,
+    level: float = 0.95,
+    flips: int | None = None,
+    seed: Seed = 0,
+) -> Significance:
+    """Test every pair of systems for a difference.
+
+    Args:
+        prefs: the preferences.
+        correction: ``holm``, ``bh``, ``by``, ``max-t`` or ``none``.
+        test: ``sign-flip``, or ``t`` for the paired t-test over instances.
+        alpha: error rate that :attr:`Significance.significant` uses.
+        level: level of the effects' intervals.
+        flips: flips where simulation is needed; at least 10 · pairs / α and at least 9,999 are always taken.
+        seed: for simulation.
+
+    Raises:
+        UsageError: an unknown correction or test, a level or α outside (0, 1).
+    """
+    correction = resolve_correction(correction)
+    check_level(alpha)
+    number = resolve_seed(seed)
+    effects = pair_effects(prefs, level)
+    tests = _paired_t(prefs) if test == "t" else None
+    if test not in ("sign-flip", "t"):
+        raise UsageError(f"unknown test {test!r}; use 'sign-flip' or 't'")
+    if correction == "max-t" and test == "t":
+        raise UsageError("max-T is a correction of the sign-flip test; use Holm with test='t'")
+    if tests is None:
+        tests = sign_flip_tests(prefs, alpha, flips, number, max_t=correction == "max-t")
+    adjusted = tests.max_t if correction == "max-t" else adjust(tests.p, correction)
+    assert adjusted is not None
+    return Significance(
+        measure=prefs.measure,
+        systems=prefs.systems,
+        pairs=prefs.pairs.cpu(),
+        p=to_tensor(tests.p),
+        adjusted=to_tensor(adjusted),
+        mean=to_tensor(effects.mean),
+        interval=to_tensor(np.stack([effects.low, effects.high], axis=1)),
+        instances=torch.from_numpy(effects.instances),
+        decided=torch.from_numpy(effects.decided),
+        methods=tuple(METHODS[code] for code in tests.methods),
+        correction=correction,
+        alpha=float(alpha),
+        level=float(level),
+        flips=tests.flips,
+        seed=number,
+    )
+
+
+@dataclass(frozen=True)
+class PairTests:
+    """p-values of all pairs before correction.
+
+    Attributes:
+        p: float64 ``[pair]``.
+        methods: int64 ``[pair]``, places in :data:`METHODS`.
+        flips: simulated flips, 0 where none was needed.
+        max_t: float64 ``[pair]``, max-T adjusted p-values, where asked for.
+    """
+
+    p: NDArray[np.float64]
+    methods: NDArray[np.int64]
+    flips: int = 0
+    max_t: NDArray[np.float64] | None = None
+
+
+def sign_flip_tests(prefs: Preferences, alpha: float, flips: int | None, seed: int, max_t: bool = False) -> PairTests:
+    """The sign-flip test of every pair, by the fastest exact way that applies to it, else by simulation."""
+    from torchpref import exact_tests
+    from torchpref.label_permutations import permutation_counts, unequal_trials
+    from torchpref.sign_flips import enough_flips, flip_counts
+
+    mask = prefs.mask.cpu().numpy() & (prefs.weights.cpu().numpy() > 0)[:, None]
+    values = np.where(mask, np.nan_to_num((prefs.delta * prefs.weights[:, None]).cpu().numpy()), 0.0)
+    pairs = values.shape[1]
+    p = np.full(pairs, np.nan)
+    code = {name: number for number, name in enumerate(METHODS)}
+    methods = np.zeros(pairs, dtype=np.int64)
+    decided = np.count_nonzero(values, axis=0)
+    unequal = unequal_trials(prefs).numpy()
+    tied = mask.any(0) & (decided == 0) & ~unequal
+    p[tied], methods[tied] = 1.0, code["tied"]
+    left = mask.any(0) & ~tied & ~unequal
+
+    size = np.abs(values)
+    largest = size.max(0, initial=0.0)
+    one_size = left & ((size == 0) | (size == largest)).all(0)
+    if one_size.any():
+        chosen = values[:, one_size]
+        p[one_size] = exact_tests.binomial_p((chosen > 0).sum(0), (chosen < 0).sum(0))
+        methods[one_size] = code["binomial"]
+    few = left & ~one_size & (decided <= exact_tests.ENUMERATION_LIMIT)
+    if few.any():
+        p[few], methods[few] = exact_tests.enumerated_p(values[:, few]), code["enumeration"]
+    rest = np.flatnonzero(left & ~one_size & ~few)
+    if len(rest):
+        steps = exact_tests.lattice_steps(values[:, rest])
+        if steps is not None:
+            exact = exact_tests.lattice_p(steps)
+            found = ~np.isnan(exact)
+            p[rest[found]], methods[rest[found]] = exact[found], code["lattice"]
+            rest = rest[~found]
+
+    tested = int(mask.any(0).sum())
+    count = enough_flips(tested, alpha, flips)
+    used = 0
+    top: NDArray[np.float64] | None = None
+    if unequal.any():
+        used = count
+        permuted = permutation_counts(prefs, count, seed, max_t=max_t)
+        p[unequal], methods[unequal] = permuted.p.numpy()[unequal], code["label permutation"]
+        if max_t:
+            top = permuted.max_t_p.numpy()
+    if max_t and top is None:
+        used = count
+        top = flip_counts(torch.from_numpy(values), count, seed, max_t=True).max_t_p.numpy()
+    if len(rest):
+        used = count
+        counts = flip_counts(torch.from_numpy(values[:, rest]), count, seed)
+        p[rest], methods[rest] = counts.p.numpy(), code["simulation"]
+    if top is not None:
+        top = np.where(mask.any(0), top, np.nan)
+    return PairTests(p, methods, used, top)
+
+
+def _paired_t(prefs: Preferences) -> PairTests:
+    """Paired t over instances, weighted; all tied gives 1."""
+    from scipy.special import stdtr
+
+    mask = prefs.mask.cpu().numpy()
+    weight = prefs.weights.cpu().numpy()[:, None] * mask
+    delta = np.nan_to_num(prefs.delta.cpu().numpy())
+    total, count = weight.sum(0), (weight > 0).sum(0).astype(float)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        mean = (weight * delta).sum(0) / total
+        error = np.sqrt((weight**2 * (delta - mean) ** 2).sum(0) * count / (count - 1)) / total
+        t = np.abs(mean) / error
+        p = 2 * stdtr(np.maximum(count - 1, 1), -t)
+    tied = (total > 0) & ((delta == 0) | (weight == 0)).all(0)
+    alone = (total > 0) & (count < 2)
+    p = np.where(tied | alone, 1.0, np.where(total > 0, p, np.nan))
+    methods = np.where(tied, METHODS.index("tied"), np.where(total > 0, METHODS.index("paired t"), 0))
+    return PairTests(p, methods)

@@ -24,8 +24,14 @@ class Run:
     def curve(self) -> list[tuple[int | None, int]]:
         """(tick, level reached so far) after every step, in millionths."""
         reached, result = 0, []
-        for tick, value in self.points:
+        for k, (tick, value) in enumerate(self.points):
             reached = max(reached, round(value * MILLION))
+            if tick is None:
+                # A clock that reads the same before and after has read the same in between.
+                before = [t for t, _ in self.points[:k] if t is not None]
+                after = [t for t, _ in self.points[k:] if t is not None]
+                if before and after and before[-1] == after[0]:
+                    tick = before[-1]
             result.append((tick, reached))
         return result
 

@@ -172,6 +172,7 @@ def _curves(
             bound=bound,
             present=present,
         )
+    ticks = _enclosed(ticks)
     # A jump is a step that raises the return, and whose tick is left before the return rises again.
     before = torch.nn.functional.pad(returns[..., :-1], (1, 0))
     rises = returns > before
@@ -197,6 +198,16 @@ def _curves(
         bound=bound,
         present=present,
     )
+
+
+def _enclosed(ticks: Int[Tensor, "instance system trial step"]) -> Int[Tensor, "instance system trial step"]:
+    """Unknown times between two equal known ones are known after all: the clock does not go backwards."""
+    known = ticks != UNKNOWN
+    if bool(known.all()):
+        return ticks
+    before = ticks.cummax(-1).values
+    after = torch.where(known, ticks, NEVER).flip(-1).cummin(-1).values.flip(-1)
+    return torch.where(before == after, before, ticks)
 
 
 def union_levels(curves_: Curves) -> Int[Tensor, "instance level"]:

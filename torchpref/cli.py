@@ -10,7 +10,7 @@ import typer
 
 from torchpref import cli_options as opt
 from torchpref import cli_output as out
-from torchpref.errors import TorchPrefError
+from torchpref.errors import TorchPrefError, UsageError
 
 app = typer.Typer(
     name="torchpref",
@@ -74,6 +74,81 @@ def evaluate(
         out.write_json(json, {**record, "options": {**reading.options(), **record["options"]}})
     if json != "-":
         out.show(evaluation_tables(result))
+
+
+@app.command()
+@opt.reads_runs()
+def audit(reading: opt.Reading, json: opt.Json = None) -> None:
+    """Say what is in these logs, and what is suspicious about them."""
+    out.check_target(json, "--json")
+    from torchpref.io.audit import audit
+    from torchpref.report.audit_tables import audit_tables
+
+    found = audit(reading.runs())
+    if json is not None:
+        out.write_json(json, found.to_dict())
+    if json != "-":
+        out.show(audit_tables(found))
+
+
+@app.command()
+def demo(json: opt.Json = None) -> None:
+    """Show the whole thing on data that ships with the package."""
+    out.check_target(json, "--json")
+    import os
+
+    from torchpref.evaluate import evaluate
+    from torchpref.io import read
+    from torchpref.report.demo import demo_tables
+    from torchpref.sgrl.suites import suite
+
+    data = suite("demo")
+    result = evaluate(read(data.path))
+    about = (
+        "Ten planners drive a taxi: each takes the shortest way, but acts at random with probability eps. So their true "
+        "order is known: the smaller eps, the better. Each is run once from each of 100 starts, for 200 steps at most."
+    )
+    if json is not None:
+        out.write_json(json, result.to_dict())
+    if json != "-":
+        out.show(demo_tables(result, data.systems, about, os.path.relpath(data.path)))
+
+
+@app.command()
+def formats(json: opt.Json = None) -> None:
+    """List the log formats that can be read."""
+    out.check_target(json, "--json")
+    from torchpref.io.convert import formats
+    from torchpref.report.formats import formats_tables
+
+    found = formats()
+    if json is not None:
+        out.write_json(json, [each.to_dict() for each in found])
+    if json != "-":
+        out.show(formats_tables(found))
+
+
+@app.command()
+def convert(
+    paths: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="PATH... OUTPUT", help="Logs or tables, then the table to write: .parquet, .csv, .tsv or .jsonl."
+        ),
+    ],
+    format: opt.Format = "auto",
+    columns: opt.Columns = None,
+    where: opt.Where = None,
+    option: opt.ReaderOption = None,
+    encoding: opt.Encoding = None,
+) -> None:
+    """Write logs of any format as one tidy table."""
+    if len(paths) < 2:
+        raise UsageError("convert PATH... OUTPUT: name what to read, then the table to write")
+    from torchpref.io.convert import convert
+
+    reading = opt.Reading(paths[:-1], format, columns, where, option=option, encoding=encoding)
+    print(convert(reading.paths, paths[-1], format, **reading.table_options()))
 
 
 def main(arguments: Sequence[str] | None = None) -> None:

@@ -129,14 +129,11 @@ class Reading:
             list(self.paths),
             self.format,
             clock=self.clock,
-            columns=[part for text in self.columns or () for part in text.split(",") if part.strip()],
-            where=list(self.where or ()),
             strict=self.strict,
             zero_time=self.zero_time.value,
             missing=self.missing.value,
             resolution={name: _size(name, size) for name, size in sizes.items()},
-            encoding=self.encoding,
-            **_assignments(self.option, "--option"),
+            **self.table_options(),
         )
         if not self.systems and not self.benchmark:
             return found
@@ -144,6 +141,15 @@ class Reading:
             systems=_split(self.systems, found.systems) if self.systems else None,
             benchmarks=_split(self.benchmark, found.benchmarks) if self.benchmark else None,
         )
+
+    def table_options(self) -> dict[str, Any]:
+        """What the readers are told about columns, rows, text and the log format."""
+        return {
+            "columns": [part for text in self.columns or () for part in text.split(",") if part.strip()],
+            "where": list(self.where or ()),
+            "encoding": self.encoding,
+            **_assignments(self.option, "--option"),
+        }
 
     def options(self) -> dict[str, Any]:
         """What was asked for, for the JSON; an option that was not given is left out."""

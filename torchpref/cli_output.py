@@ -72,7 +72,7 @@ def _c_locale() -> bool:
 
 def show(parts: Sequence[RenderableType]) -> None:
     """Print tables and text on standard output: as wide as the terminal, 80 columns in a pipe."""
-    from torchpref.report.tables import print_parts
+    from torchpref.report.pieces import print_parts
 
     print_parts(parts, sys.stdout)
 
@@ -80,11 +80,6 @@ def show(parts: Sequence[RenderableType]) -> None:
 def complain(message: str) -> None:
     """One error message on standard error."""
     print(f"torchpref: {message}", file=sys.stderr)
-
-
-def inform(message: str) -> None:
-    """One line on standard error, beside the result."""
-    print(message, file=sys.stderr)
 
 
 # ------------------------------------------------------------------------------------------------------ files

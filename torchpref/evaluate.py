@@ -47,7 +47,7 @@ def evaluate(
     Raises:
         UsageError: an unknown measure, clock or option; fewer than one system; several clocks and none named.
     """
-    from torchpref.io.audit import audit, unusable_clock
+    from torchpref.io.audit import audit
 
     names = resolve_measures(measures)
     if bootstrap < 0:
@@ -55,7 +55,7 @@ def evaluate(
     if not runs.systems or not runs.instances:
         raise UsageError(f"nothing to evaluate: {len(runs.systems)} systems and {len(runs.instances)} instances")
     if device is not None:
-        runs = runs.to(device)
+        runs = runs.to(usable_device(device))
     computable = names if clock is not None or runs.clocks else tuple(n for n in names if not describe(n).temporal)
     if not computable:
         runs.clock(clock)  # says what is missing
@@ -63,10 +63,9 @@ def evaluate(
     # The clock also dates the successes, so it is named with SR and PR alone as well, where there is no doubt about it.
     chosen = runs.clock(clock) if temporal or clock is not None else _undoubted_clock(runs)
     prefs = all_preferences(runs, computable, clock=chosen, weights=weights, grid=grid) if computable else {}
-    unusable = frozenset(unusable_clock(runs, chosen)) if temporal and chosen else frozenset()
-    computed = measure_results(prefs, unusable, bootstrap, seed)
+    computed = measure_results(prefs, chosen, bootstrap, seed)
     results = {name: computed[name] if name in computed else without_clock(runs, name) for name in names}
-    found = audit(runs)
+    found = audit(runs if chosen is None else runs.with_options(clock=chosen))
     return Evaluation(
         runs=runs,
         clock=chosen,
@@ -84,6 +83,21 @@ def evaluate(
         },
         seed=seed,
     )
+
+
+def usable_device(name: str | torch.device) -> torch.device:
+    """The device of that name, if there is one that works here.
+
+    Raises:
+        UsageError: the name is none of a device, or the machine or this build of torch has no such device.
+    """
+    try:
+        device = torch.device(name)
+        torch.zeros(1, device=device).cpu()
+    except (RuntimeError, AssertionError, NotImplementedError) as error:
+        reason = str(error).strip().splitlines()[0]
+        raise UsageError(f"device {str(name)!r} cannot be used: {reason}; cpu always works") from error
+    return device
 
 
 def _undoubted_clock(runs: Trajectories) -> str | None:

@@ -44,7 +44,8 @@ class MeasureResult:
         instances: how many instances there are.
         split: for LR, how much of ``mean`` is *solved more*, *sooner* and *further*: float64 ``[system]`` each.
         benchmarks: the same for each named benchmark by itself.
-        preferences: the preferences behind it; None if the measure needs a clock that the runs do not carry.
+        preferences: the preferences behind the scores, between the systems that take part in them; None if the measure
+            needs a clock that the runs do not carry.
         board: what :func:`torchpref.rank` says, if intervals were asked for.
     """
 
@@ -229,7 +230,8 @@ class Evaluation:
         return evaluation_latex(self)
 
     def __repr__(self) -> str:
-        from torchpref.report.tables import evaluation_tables, render
+        from torchpref.report.pieces import render
+        from torchpref.report.tables import evaluation_tables
 
         return render(evaluation_tables(self))
 

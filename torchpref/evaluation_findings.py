@@ -33,28 +33,25 @@ def comparison_findings(results: Mapping[str, MeasureResult]) -> Iterator[Findin
             )
     lr = results["lr"].preferences if "lr" in results else None
     if lr is not None:
-        against = contradicting_pairs(lr)
-        if len(against):
-            message = f"pairs in which LR by {lr.clock} prefers the system that solves less, on the instances both ran"
-            named = [in_words(lr, pair) for pair in against[:_NAMED].tolist()]
-            yield Finding(
-                "contradicting_pairs", "warning", len(against), message, _concerned(lr, against), tuple(named)
-            )
+        yield from _contradictions(lr)
 
 
-def contradicting_pairs(lr: Preferences) -> Tensor:
-    """Positions of the pairs whose *solved more* has the opposite sign of their Δ̄, the largest such term first."""
-    pairs = lr.contradictions().nonzero().squeeze(-1)
-    solved = lr.pair_split()[SPLIT_PARTS[0]][pairs].abs()
-    return pairs[torch.sort(solved, descending=True, stable=True).indices]
-
-
-def in_words(lr: Preferences, pair: int) -> str:
-    """A pair of LR with its split, the preferred system first."""
-    sign = 1 if lr.pair_means()[pair] >= 0 else -1
-    first, second = _names(lr, pair)[::sign]
-    terms = ", ".join(f"{name} {sign * values[pair].item():+.3f}" for name, values in lr.pair_split().items())
-    return f"{first} over {second}: {sign * lr.pair_means()[pair].item():+.3f} = {terms}"
+def _contradictions(lr: Preferences) -> Iterator[Finding]:
+    """The pairs whose *solved more* has the opposite sign of their Δ̄, those with the largest such term named."""
+    mean, split = lr.pair_means(), lr.pair_split()
+    solved = split[SPLIT_PARTS[0]]
+    pairs = (torch.nan_to_num(solved * mean) < 0).nonzero().squeeze(-1)
+    if not len(pairs):
+        return
+    pairs = pairs[torch.sort(solved[pairs].abs(), descending=True, stable=True).indices]
+    worst = []
+    for pair in pairs[:_NAMED].tolist():
+        sign = 1 if mean[pair] > 0 else -1
+        first, second = _names(lr, pair)[::sign]
+        terms = ", ".join(f"{name} {sign * values[pair].item() + 0:+.3f}" for name, values in split.items())
+        worst.append(f"{first} over {second}: {sign * mean[pair].item():+.3f} = {terms}")
+    message = f"pairs in which LR by {lr.clock} prefers the system that solves less, on the instances both ran"
+    yield Finding("contradicting_pairs", "warning", len(pairs), message, _concerned(lr, pairs), tuple(worst))
 
 
 def _names(prefs: Preferences, pair: int) -> tuple[str, str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
@@ -17,47 +18,75 @@ from torchpref.trajectories import Trajectories
 
 
 def measure_results(
-    prefs: Mapping[str, Preferences], unusable: frozenset[str], bootstrap: int, seed: int
+    prefs: Mapping[str, Preferences], clock: str | None, bootstrap: int, seed: int
 ) -> dict[str, MeasureResult]:
     """Scores of every measure over all instances and over those of each named benchmark.
 
+    Systems without a usable clock take no part in the scores of measures that compare times.
+
     Args:
         prefs: the preferences of each measure, all on the same runs.
-        unusable: systems that take no part in the scores of measures that compare times.
+        clock: the clock that they are compared on.
         bootstrap: replicates behind the intervals; 0 for none.
         seed: of the bootstrap.
     """
     if not prefs:
         return {}
     runs = next(iter(prefs.values())).runs
-    named = sorted(set(runs.benchmarks) - {""})
-    rows = {name: [i for i, own in enumerate(runs.benchmarks) if own == name] for name in named}
-    taken = {name: runs if len(rows[name]) == len(runs.instances) else runs.take(instances=rows[name]) for name in named}
     problems: dict[tuple[str, str | None], _Problem] = {}
-    for measure, whole in prefs.items():
-        out = unusable if describe(measure).temporal else frozenset()
-        problems[measure, None] = _Problem.of(whole, out)
-        for name in named:
-            part = whole if taken[name] is runs else _on(whole, taken[name], rows[name])
-            problems[measure, name] = _Problem.of(part, out)
+    for name, rows in _parts(runs).items():
+        part_runs = runs if rows is None else runs.take(instances=rows)
+        out = _unusable(part_runs, clock) if any(describe(measure).temporal for measure in prefs) else frozenset()
+        for measure, whole in prefs.items():
+            part = whole if rows is None else _on(whole, part_runs, rows)
+            problems[measure, name] = _Problem.of(part, out if describe(measure).temporal else frozenset())
     fits = _fit(list(problems.values()))
     found = {key: _result(problem, fit) for (key, problem), fit in zip(problems.items(), fits, strict=True)}
     results = {}
     for measure in prefs:
-        whole_result = found[measure, None]
+        result = found[measure, None]
         if bootstrap:
-            whole_result = _with_intervals(whole_result, problems[measure, None], bootstrap, seed)
-        results[measure] = replace(whole_result, benchmarks={name: found[measure, name] for name in named})
+            result = _with_intervals(result, problems[measure, None], bootstrap, seed)
+        named = [name for name in sorted(set(runs.benchmarks)) if name]
+        benchmarks = {name: found.get((measure, name), found[measure, None]) for name in named}
+        results[measure] = replace(result, benchmarks=benchmarks)
     return results
+
+
+def _parts(runs: Trajectories) -> dict[str | None, list[int] | None]:
+    """The instances of every named benchmark, and all of them under None; a benchmark that has all is left out."""
+    parts: dict[str | None, list[int] | None] = {None: None}
+    for name in sorted(set(runs.benchmarks) - {""}):
+        rows = [i for i, own in enumerate(runs.benchmarks) if own == name]
+        if len(rows) < len(runs.instances):
+            parts[name] = rows
+    return parts
+
+
+def _unusable(runs: Trajectories, clock: str | None) -> frozenset[str]:
+    from torchpref.io.audit import unusable_clock
+
+    return frozenset() if clock is None else frozenset(unusable_clock(runs, clock))
 
 
 @dataclass(frozen=True)
 class _Problem:
-    """Preferences of one measure over some instances, between the systems that take part in its scores."""
+    """Preferences of one measure over some instances, between the systems that take part in its scores.
+
+    Attributes:
+        all: the preferences between all systems.
+        used: those between the systems that take part.
+        positions: where these systems stand among all.
+    """
 
     all: Preferences
     used: Preferences
     positions: tuple[int, ...]
+
+    @cached_property
+    def mean(self) -> Tensor:
+        """Δ̄ between the systems that take part."""
+        return self.used.mean()
 
     @classmethod
     def of(cls, prefs: Preferences, unusable: frozenset[str]) -> _Problem:
@@ -110,7 +139,7 @@ def _fit(problems: Sequence[_Problem]) -> list[_Fit]:
         batches.setdefault(problem.positions, []).append(index)
     fits: dict[int, _Fit] = {}
     for members in batches.values():
-        y = torch.stack([(problems[index].used.mean() + 1) / 2 for index in members])
+        y = torch.stack([(problems[index].mean + 1) / 2 for index in members])
         w = torch.stack([problems[index].used.weight_sums() for index in members])
         batch = bradley_terry(y, w, systems=problems[members[0]].used.systems)
         ranks = batch.ranks().cpu()
@@ -127,7 +156,7 @@ def _result(problem: _Problem, fit: _Fit) -> MeasureResult:
     left_out = [name for i, name in enumerate(prefs.systems) if i not in set(positions)]
     if left_out:
         words.append(f"no usable {prefs.clock}: {', '.join(left_out)}")
-    means = used.system_means().cpu()
+    means = mean_over_rivals(problem.mean).cpu()
     places = fit.ranks
     if None in places:
         places = _rank_by_mean(means)
@@ -135,7 +164,7 @@ def _result(problem: _Problem, fit: _Fit) -> MeasureResult:
     theta, mean = _nans(size), _nans(size)
     theta[positions], mean[positions] = fit.theta, means
     mean_preference = _nans(size, size)
-    mean_preference[torch.tensor(positions).unsqueeze(1), positions] = used.mean().cpu()
+    mean_preference[torch.tensor(positions).unsqueeze(1), positions] = problem.mean.cpu()
     split = None
     if used.parts is not None:
         split = {name: _nans(size) for name in SPLIT_PARTS}
@@ -157,7 +186,7 @@ def _result(problem: _Problem, fit: _Fit) -> MeasureResult:
         run_pairs=prefs.run_pairs,
         instances=len(prefs.instances),
         split=split,
-        preferences=prefs,
+        preferences=used,
     )
 
 

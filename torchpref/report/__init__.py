@@ -9,8 +9,8 @@ _EXPORTS = {
     "evaluation_latex": "text",
     "evaluation_markdown": "text",
     "evaluation_tables": "tables",
-    "print_parts": "tables",
-    "render": "tables",
+    "print_parts": "pieces",
+    "render": "pieces",
 }
 
 

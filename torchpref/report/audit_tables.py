@@ -1,0 +1,77 @@
+"""An audit as tables in the terminal: what is in the data, and what is suspicious."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from torchpref.report.numbers import amount, percent, printable
+from torchpref.report.pieces import add, bullets, heading, table
+from torchpref.report.tables import findings_parts
+
+if TYPE_CHECKING:
+    from torchpref.io.audit import Audit
+
+
+def audit_tables(audit: Audit) -> list[RenderableType]:
+    """The tables of :func:`torchpref.audit`."""
+    benchmarks = {name: size for name, size in audit.benchmarks.items() if name}
+    parts: list[RenderableType] = [
+        Text(f"{len(audit.systems)} systems, {audit.n_instances} instances, {audit.runs:,} runs of known outcome"),
+        bullets(_facts(audit)),
+    ]
+    if benchmarks:
+        by = table(("benchmark", "<"), "instances")
+        for name, size in benchmarks.items():
+            add(by, name, f"{size:,}")
+        parts += [Text(""), by]
+    if audit.clocks:
+        clocks = table(("clock", "<"), "known", "runs end at", "median", "at most", "tick")
+        for name, clock in audit.clocks.items():
+            ends = (amount(value) for value in (clock.least, clock.median, clock.most))
+            meant = f"{name} (meant)" if name == audit.clock and len(audit.clocks) > 1 else name
+            add(clocks, meant, percent(clock.known), *ends, f"{clock.resolution:g}")
+        parts += [Text(""), clocks]
+    systems = table(("system", "<"), "instances", "runs", "success\nrate", "partial\nreturn")
+    for name, system in audit.systems.items():
+        reached = None if system.partial_return is None else f"{system.partial_return:.3f}"
+        add(systems, name, f"{system.instances:,}", f"{system.runs:,}", percent(system.success_rate), reached)
+    parts += [Text(""), systems]
+    warnings = [finding for finding in audit.findings if finding.severity != "note"]
+    notes = [finding for finding in audit.findings if finding.severity == "note"]
+    parts += findings_parts(warnings) + findings_parts(notes, "Notes")
+    if not audit.findings:
+        parts.append(heading("Nothing suspicious"))
+    return parts
+
+
+def _facts(audit: Audit) -> list[tuple[str, str]]:
+    least, most = audit.trials
+    trials = f"{least}" if least == most else f"{least} to {most}"
+    steps = f"{_range(audit.horizons)} steps per run, {audit.without_a_step:,} runs without a step"
+    stopped = f", {audit.truncated:,} stopped by their limit" if audit.truncated else ""
+    return [
+        (
+            "-",
+            f"{percent(audit.coverage)} of all (instance, system) cells have a run; "
+            f"all systems share {audit.shared_instances:,} instances",
+        ),
+        ("-", f"{trials} trials per (instance, system)"),
+        ("-", steps + stopped),
+        (
+            "-",
+            f"{audit.levels:,} distinct levels of return above 0, {_range(audit.levels_per_instance)} per instance",
+        ),
+        ("-", f"clock: {printable(audit.clock)}" if audit.clock else f"clock: {_no_clock(audit)}"),
+    ]
+
+
+def _no_clock(audit: Audit) -> str:
+    return "has to be named" if audit.clocks else "none; only success rate and partial return can be compared"
+
+
+def _range(spread: tuple[int, float, int]) -> str:
+    least, median, most = spread
+    return f"{least:,}" if least == most else f"{least:,} to {most:,} (median {median:g})"

@@ -36,8 +36,8 @@ def checked_fields(
             f"returns must be [instance, system, step] or [instance, system, trial, step], got shape {list(returns.shape)}"
         )
 
-    def full(tensor: Any, what: str, with_steps: bool) -> Tensor:
-        tensor = torch.as_tensor(tensor, device=returns.device)
+    def full(given: Any, what: str, with_steps: bool) -> Tensor:
+        tensor: Tensor = torch.as_tensor(given, device=returns.device)
         if no_trials and tensor.dim() == (3 if with_steps else 2):
             tensor = tensor.unsqueeze(2)
         wanted = shape if with_steps else shape[:3]

@@ -37,7 +37,8 @@ def from_limbs(high: Int[Tensor, "*shape"], low: Int[Tensor, "*shape"], scale: f
     """The float64 value of summed limbs."""
     carry = torch.div(low, 2**_BITS, rounding_mode="floor")
     rest = low - carry * 2**_BITS
-    return ((high + carry).double() + rest.double() * 2.0**-_BITS) * (scale * 2.0**-_BITS)
+    total: Tensor = (high + carry).double() + rest.double() * 2.0**-_BITS
+    return total * (scale * 2.0**-_BITS)
 
 
 def exact_sum(values: Float[Tensor, "*shape"], dim: int = 0, scale: float | None = None) -> Float[Tensor, "*reduced"]:

@@ -20,7 +20,14 @@ CORRECTIONS = {
     "max-t": "single-step max-T",
     "none": "no correction",
 }
-_ALIASES = {"benjamini-hochberg": "bh", "fdr": "bh", "fwer": "holm", "benjamini-yekutieli": "by", "maxt": "max-t", "max_t": "max-t"}
+_ALIASES = {
+    "benjamini-hochberg": "bh",
+    "fdr": "bh",
+    "fwer": "holm",
+    "benjamini-yekutieli": "by",
+    "maxt": "max-t",
+    "max_t": "max-t",
+}
 
 
 def resolve_correction(name: str | None) -> str:

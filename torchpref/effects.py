@@ -78,8 +78,12 @@ def pair_effects(prefs: Preferences, level: float = 0.95, units: Units | None = 
         average = total / count
         centre = total * mean / (total + 2 * average)
         residual = weight * (clean - centre)
-        squares = (_by_cluster(residual, units) ** 2).sum(0) + average**2 * ((size - centre) ** 2 + (size + centre) ** 2)
-        width = critical_t(level, count - 1.0) * np.sqrt(squares * count / (count - 1)) / (total + 2 * average)
+        squares = (_by_cluster(residual, units) ** 2).sum(0) + average**2 * (
+            (size - centre) ** 2 + (size + centre) ** 2
+        )
+        width = (
+            critical_t(level, count - 1.0) * np.sqrt(squares * count / (count - 1)) / (total + 2 * average)
+        )
         known = (count > 1) & (total > 0)
         low = np.where(known, np.maximum(np.minimum(centre - width, mean), -1.0), np.nan)
         high = np.where(known, np.minimum(np.maximum(centre + width, mean), 1.0), np.nan)
@@ -96,10 +100,9 @@ def _by_cluster(values: NDArray[np.float64], units: Units) -> NDArray[np.float64
 
 def _clusters(weight: NDArray[np.float64], units: Units) -> NDArray[np.float64]:
     """Clusters with any weight in each pair."""
-    present = weight > 0
-    if units.single:
-        return present.sum(0).astype(float)
-    return (_by_cluster(present.astype(float), units) > 0).sum(0).astype(float)
+    present = (weight > 0).astype(float)
+    count: NDArray[np.float64] = (_by_cluster(present, units) > 0).sum(0).astype(float)
+    return count
 
 
 def to_tensor(values: NDArray[np.float64]) -> torch.Tensor:

@@ -85,7 +85,9 @@ def _tail(size: NDArray[np.int64], observed: NDArray[np.int64]) -> NDArray[np.fl
     """2 P(S ≥ observed) for S = Σ ± size, by the tilted characteristic function; observed lies inside the support."""
     values = np.unique(size)
     values = values[values > 0]
-    counts = np.stack([np.count_nonzero(size == value, axis=0) for value in values], axis=1).astype(float)  # [pair, value]
+    counts = np.stack([np.count_nonzero(size == value, axis=0) for value in values], axis=1).astype(
+        float
+    )  # [pair, value]
     tilt = _tilts(values.astype(float), counts, observed.astype(float))
     reach = size.sum(0)
 
@@ -114,7 +116,10 @@ def _tail(size: NDArray[np.int64], observed: NDArray[np.int64]) -> NDArray[np.fl
     tail = np.where(inside, chances * np.exp(-tilt[:, None] * np.where(inside, excess, 0.0)), 0.0).sum(axis=1)
     spread = np.abs(tilt[:, None] * values)
     log_moment = (counts * (spread + np.log1p(np.exp(-2 * spread)) - np.log(2.0))).sum(axis=1)
-    return np.minimum(1.0, 2.0 * np.maximum(tail, 0.0) * np.exp(log_moment - tilt * observed))
+    p: NDArray[np.float64] = np.minimum(
+        1.0, 2.0 * np.maximum(tail, 0.0) * np.exp(log_moment - tilt * observed)
+    )
+    return p
 
 
 def _tilts(

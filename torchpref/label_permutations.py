@@ -110,7 +110,9 @@ def permutation_counts(prefs: Preferences, permutations: int, seed: int, max_t: 
     return FlipCounts(permutations, extreme, largest)
 
 
-def _lowest(keys: Float[Tensor, "run permutation"], first: int, totals: Float[Tensor, " run"]) -> Float[Tensor, " permutation"]:
+def _lowest(
+    keys: Float[Tensor, "run permutation"], first: int, totals: Float[Tensor, " run"]
+) -> Float[Tensor, " permutation"]:
     """Sum of the totals of the ``first`` runs with the lowest keys."""
     if first == 1:
         return totals[keys.argmin(0)]
@@ -139,13 +141,14 @@ def _instances(prefs: Preferences, wanted: Bool[Tensor, " pair"]) -> Iterator[tu
     rows = torch.nonzero(mask.any(1) & (weights > 0)).squeeze(-1)
     for runs in run_sums(prefs, rows):
         parts = [
-            _part(runs, pair, *pairs[pair], scale=float(weights[runs.instance]) / (prefs.unit * unit))
+            _part(runs, pair, pairs[pair], float(weights[runs.instance]) / (prefs.unit * unit))
             for pair in torch.nonzero(mask[runs.instance]).squeeze(-1).tolist()
         ]
         yield runs.instance, len(runs.system), parts
 
 
-def _part(runs: RunSums, pair: int, a: int, b: int, scale: float) -> _Part:
+def _part(runs: RunSums, pair: int, systems: list[int], scale: float) -> _Part:
+    a, b = systems
     of_a = torch.nonzero(runs.system == a).squeeze(-1)
     of_b = torch.nonzero(runs.system == b).squeeze(-1)
     each = scale / (len(of_a) * len(of_b))

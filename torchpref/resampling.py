@@ -30,7 +30,17 @@ BAYESIAN_PARTS = 1 << 16
 
 Seed = int | torch.Generator
 Scheme = Literal["bootstrap", "bayesian", "halves", "subsample"]
-_STREAMS = {"bootstrap": 1, "bayesian": 2, "halves": 3, "subsample": 4, "flips": 5, "permutations": 6, "multipliers": 7, "trials": 8}
+# Every purpose has streams of its own, so that one seed serves a whole analysis.
+_STREAMS = {
+    "bootstrap": 1,
+    "bayesian": 2,
+    "halves": 3,
+    "subsample": 4,
+    "flips": 5,
+    "permutations": 6,
+    "multipliers": 7,
+    "trials": 8,
+}
 
 
 def resolve_seed(seed: Seed) -> int:
@@ -85,7 +95,9 @@ def resampling_units(benchmarks: Sequence[str], families: Sequence[Hashable] | N
         families: a label per instance; instances of one benchmark with one label are drawn together.
     """
     if families is not None and len(families) != len(benchmarks):
-        raise UsageError(f"families has {len(families)} labels; wanted one per instance, {len(benchmarks)}, in their order")
+        raise UsageError(
+            f"families has {len(families)} labels; wanted one per instance, {len(benchmarks)}, in their order"
+        )
     strata = {name: number for number, name in enumerate(sorted(set(benchmarks)))}
     labels: Sequence[Hashable] = range(len(benchmarks)) if families is None else families
     numbers: dict[tuple[int, Hashable], int] = {}
@@ -129,7 +141,9 @@ def _ascending(units: Units) -> bool:
     return bool((units.cluster == np.arange(len(units.cluster))).all())
 
 
-def _draw(scheme: Scheme, rng: np.random.Generator, count: int, share: float) -> Int[np.ndarray, "replicate cluster"]:
+def _draw(
+    scheme: Scheme, rng: np.random.Generator, count: int, share: float
+) -> Int[np.ndarray, "replicate cluster"]:
     if scheme == "bootstrap":
         chosen = rng.integers(0, count, size=(BLOCK, count), dtype=np.int32)
         chosen += (np.arange(BLOCK, dtype=np.int32) * count)[:, None]
@@ -246,7 +260,9 @@ def largest_total(scheme: Scheme, units: Units) -> float:
     return units.count * largest_cluster * (BAYESIAN_PARTS * 48.0 if scheme == "bayesian" else 1.0) or 1.0
 
 
-def as_square(values: Float[Tensor, "*batch pair"], pairs: Int[Tensor, "pair 2"], systems: int, sign: int) -> Tensor:
+def as_square(
+    values: Float[Tensor, "*batch pair"], pairs: Int[Tensor, "pair 2"], systems: int, sign: int
+) -> Tensor:
     """A value per pair as ``[*batch, system, system]``, 0 on the diagonal; ``sign`` is that of the reversed pair."""
     square = torch.zeros((*values.shape[:-1], systems, systems), dtype=values.dtype, device=values.device)
     first, second = pairs[:, 0], pairs[:, 1]

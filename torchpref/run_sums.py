@@ -90,7 +90,9 @@ def run_sums(prefs: Preferences, instances: Int[Tensor, " chosen"] | None = None
         start = stop
 
 
-def _score_differences(scores: Int[Tensor, "instance run"], tolerance: int) -> Int[Tensor, "instance run run"]:
+def _score_differences(
+    scores: Int[Tensor, "instance run"], tolerance: int
+) -> Int[Tensor, "instance run run"]:
     difference = scores[:, :, None] - scores[:, None, :]
     return torch.where(difference.abs() <= tolerance, 0, difference)
 

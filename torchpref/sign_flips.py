@@ -32,10 +32,12 @@ def enough_flips(pairs: int, alpha: float, flips: int | None) -> int:
     return least if flips is None else max(int(flips), least)
 
 
-def flip_signs(instances: int, block: int, seed: int) -> Int[np.ndarray, "flip instance"]:
+def flip_signs(
+    instances: int, block: int, seed: int, purpose: str = "flips"
+) -> Int[np.ndarray, "flip instance"]:
     """One block of coins, 0 or 1, for every flip and instance."""
     width = -(-instances // 8)
-    raw = np.frombuffer(stream(seed, "flips", block).bytes(FLIP_BLOCK * width), dtype=np.uint8)
+    raw = np.frombuffer(stream(seed, purpose, block).bytes(FLIP_BLOCK * width), dtype=np.uint8)
     return np.unpackbits(raw.reshape(FLIP_BLOCK, width), axis=1, count=instances)
 
 
@@ -64,7 +66,9 @@ class FlipCounts:
         return (self.largest + 1).double() / (self.flips + 1)
 
 
-def flip_counts(values: Float[Tensor, "instance pair"], flips: int, seed: int, max_t: bool = False) -> FlipCounts:
+def flip_counts(
+    values: Float[Tensor, "instance pair"], flips: int, seed: int, max_t: bool = False
+) -> FlipCounts:
     """Flip the signs of ``values`` (vₓΔₓ, NaN where a pair is not compared) ``flips`` times.
 
     Args:
@@ -88,7 +92,8 @@ def flip_counts(values: Float[Tensor, "instance pair"], flips: int, seed: int, m
     top = []
     for block, start in enumerate(range(0, flips, FLIP_BLOCK)):
         coins = torch.from_numpy(flip_signs(instances, block, seed)[: flips - start])
-        for piece in coins.split(_AT_ONCE):
+        for first in range(0, len(coins), _AT_ONCE):
+            piece = coins[first : first + _AT_ONCE]
             sums = torch.addmm(total, piece.to(matrix), matrix, alpha=-2).abs_()
             extreme += count_columns(sums >= observed)
             if max_t and pairs:

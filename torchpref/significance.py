@@ -27,7 +27,16 @@ if TYPE_CHECKING:
     from torchpref.preferences import Preferences
 
 #: How a p-value was found.
-METHODS = ("not compared", "tied", "binomial", "lattice", "enumeration", "simulation", "label permutation", "paired t")
+METHODS = (
+    "not compared",
+    "tied",
+    "binomial",
+    "lattice",
+    "enumeration",
+    "simulation",
+    "label permutation",
+    "paired t",
+)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -96,7 +105,9 @@ class Significance:
         first, second = names
         for name in names:
             if name not in self.systems:
-                raise UsageError(f"no system {name!r} among {len(self.systems)}: {', '.join(self.systems[:5])} …")
+                raise UsageError(
+                    f"no system {name!r} among {len(self.systems)}: {', '.join(self.systems[:5])} …"
+                )
         if first == second:
             raise UsageError(f"a system is not compared with itself: {first!r}")
         low, high = sorted(map(self.systems.index, names))
@@ -169,14 +180,15 @@ class Significance:
         skipped = len(self.pairs) - self.tested
         if skipped:
             head += f"; {skipped} share no instance"
-        order = np.lexsort((np.arange(len(self.pairs)), np.nan_to_num(self.p.numpy(), nan=2.0)))
+        order = np.lexsort((-self.mean.abs().numpy(), np.nan_to_num(self.p.numpy(), nan=2.0)))
         lines = []
         for index in order[:10]:
             row = self._row(int(index))
             if row["p"] is None:
                 break
             limits = "" if row["low"] is None else f" [{row['low']:+.4f}, {row['high']:+.4f}]"
-            lines.append(f"  {row['a']} − {row['b']}: {row['mean']:+.4f}{limits}  p = {row['p']:.3g}, adjusted {row['adjusted']:.3g}")
+            tested = f"p = {row['p']:.3g}, adjusted {row['adjusted']:.3g}"
+            lines.append(f"  {row['a']} − {row['b']}: {row['mean']:+.4f}{limits}  {tested}")
         if self.tested > 10:
             lines.append(f"  … and {self.tested - 10} more")
         return "\n".join([head, *lines])
@@ -255,7 +267,9 @@ class PairTests:
     max_t: NDArray[np.float64] | None = None
 
 
-def sign_flip_tests(prefs: Preferences, alpha: float, flips: int | None, seed: int, max_t: bool = False) -> PairTests:
+def sign_flip_tests(
+    prefs: Preferences, alpha: float, flips: int | None, seed: int, max_t: bool = False
+) -> PairTests:
     """The sign-flip test of every pair, by the fastest exact way that applies to it, else by simulation."""
     from torchpref import exact_tests
     from torchpref.label_permutations import permutation_counts, unequal_trials

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchpref.errors import DataError, UsageError
@@ -118,6 +118,45 @@ def rename(frame: polars.DataFrame, mapping: Mapping[str, str], where: str) -> p
     if ROW in frame.columns:
         expressions.append(pl.col(ROW))
     return frame.select(expressions)
+
+
+def value_column(names: Collection[str], mapped: Collection[str], available: Sequence[str], place: str) -> str:
+    """The column of a tidy table that says what was reached.
+
+    Args:
+        names: the tidy columns that there are.
+        mapped: those of them that the user named; one of these goes before others that merely have a tidy name.
+        available: the columns of the file, for the message.
+        place: what is read, for the message.
+
+    Raises:
+        DataError: there is none, there are two, or a column that belongs to it is missing; the columns are listed.
+    """
+    for name in ("system", "instance"):
+        if name not in names:
+            raise DataError(
+                f"{place}: there is no column {name!r}{suggest(name, available)}; the columns are: {listed(available)}; "
+                f"map one with columns, such as {name}=COLUMN"
+            )
+    values = [name for name in VALUES if name in names]
+    chosen = [name for name in values if name in mapped] or values
+    if len(chosen) > 1:
+        raise DataError(
+            f"{place}: there are {len(chosen)} columns that say what was reached ({', '.join(chosen)}), and only one "
+            f"can be used; choose with columns, such as {chosen[0]}={chosen[0]}"
+        )
+    if not chosen:
+        raise DataError(
+            f"{place}: no column says what was reached: one of {', '.join(VALUES)} is needed; the columns are: "
+            f"{listed(available)}; map one with columns, such as return=COLUMN (in [0, 1]), success=COLUMN, or "
+            "score=COLUMN,max_score=COLUMN"
+        )
+    if chosen == ["score"] and "max_score" not in names:
+        raise DataError(
+            f"{place}: scores need max_score, the highest score that can be reached; map a column or give a number "
+            "with columns, such as max_score=100, or use return=score if the scores are in [0, 1]"
+        )
+    return chosen[0]
 
 
 def _is_number(text: str) -> bool:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 
-from torchpref.errors import DataError
 from torchpref.io.cells import Column, is_list_column, lists, numbers, yes_or_no
-from torchpref.io.columns import listed, suggest
+from torchpref.io.columns import value_column
 from torchpref.io.names import encode
 from torchpref.io.notes import Notes
 from torchpref.io.points import Floats, Points, Rough, Table, arrange
-from torchpref.io.tidy import ROW, VALUES, Tidy
+from torchpref.io.tidy import ROW, Tidy
 
 
 def points(tidy: Tidy, notes: Notes, clock: str | None = None) -> Points:
@@ -25,7 +24,7 @@ def points(tidy: Tidy, notes: Notes, clock: str | None = None) -> Points:
         DataError: a column is missing, there are two value columns, a cell cannot be read, a run stands twice.
     """
     frame = tidy.frame
-    kind = value_column(tidy)
+    kind = value_column(frame.columns, tidy.mapped, frame.columns, tidy.place)
     rows = frame[ROW].to_numpy().astype(np.int64) if ROW in frame.columns else np.arange(frame.height)
     names = encode(tidy, rows)
     notes.systems = names.systems
@@ -38,35 +37,6 @@ def points(tidy: Tidy, notes: Notes, clock: str | None = None) -> Points:
     else:
         rough = _from_runs(table)
     return arrange(table, rough, notes)
-
-
-def value_column(tidy: Tidy) -> str:
-    present = [name for name in tidy.frame.columns if name != ROW]
-    for name in ("system", "instance"):
-        if name not in present:
-            raise DataError(
-                f"{tidy.place}: there is no column {name!r}{suggest(name, present)}; the columns are: {listed(present)}; "
-                f"map one with columns, such as {name}=COLUMN"
-            )
-    values = [name for name in VALUES if name in present]
-    chosen = [name for name in values if name in tidy.mapped] or values
-    if len(chosen) > 1:
-        raise DataError(
-            f"{tidy.place}: there are {len(chosen)} columns that say what was reached ({', '.join(chosen)}), and only one "
-            f"can be used; choose with columns, such as {chosen[0]}={chosen[0]}"
-        )
-    if not chosen:
-        raise DataError(
-            f"{tidy.place}: no column says what was reached: one of {', '.join(VALUES)} is needed; the columns are: "
-            f"{listed(present)}; map one with columns, such as return=COLUMN (in [0, 1]), success=COLUMN, or "
-            "score=COLUMN,max_score=COLUMN"
-        )
-    if chosen == ["score"] and "max_score" not in present:
-        raise DataError(
-            f"{tidy.place}: scores need max_score, the highest score that can be reached; map a column or give a number "
-            "with columns, such as max_score=100, or use return=score if the scores are in [0, 1]"
-        )
-    return chosen[0]
 
 
 def _values(column: Column) -> Floats:

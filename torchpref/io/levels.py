@@ -45,13 +45,13 @@ def levels(points: Points, notes: Notes) -> NDArray[np.int64]:
     ):
         notes.add(kind, what, int(mask.sum()), systems=points.system[run[mask]], rows=points.rows[mask], repair=True)
     whole = np.clip(scaled, 0, MILLION).astype(np.int64)
-    _note_falls(points, run, np.where(empty, -1.0, scaled), notes)
+    _note_falls(points, run, np.where(empty, np.nan, scaled), notes)
     return whole
 
 
 def running_maximum(run: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:
     """The highest value so far within each run; runs stand together."""
-    if not len(run):
+    if not ((values[1:] < values[:-1]) & (run[1:] == run[:-1])).any():
         return values
     frame = pl.DataFrame({"run": run, "value": values})
     return frame.select(pl.col("value").cum_max().over("run"))["value"].to_numpy()
@@ -113,8 +113,9 @@ def _note_differing(points: Points, maximum: Floats, notes: Notes) -> None:
 
 def _note_falls(points: Points, run: NDArray[np.int64], scaled: Floats, notes: Notes) -> None:
     """Runs whose return falls after it had risen."""
-    order = scaled.astype(np.int64)
-    falls = (order < running_maximum(run, order)) & (order != -1) if len(order) else np.zeros(0, dtype=bool)
+    said = ~np.isnan(scaled)
+    order = np.where(said, np.clip(scaled, -MILLION, 2 * MILLION), -2 * MILLION).astype(np.int64)
+    falls = said & (order < running_maximum(run, order))
     some = np.unique(run[falls])
     notes.add(
         "returns_falling",

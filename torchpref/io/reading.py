@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from torchpref.io.where import WhereLike
 
 TABLE = "table"
+_NO_LOG = " (read as a table, for no log format was recognised)"
 
 
 def read_sources(
@@ -37,21 +38,10 @@ def read_sources(
         return _table(sources, mapping, conditions, encoding, options)
     found = detect_format(sources) if format == "auto" else select_format(format, sources)
     if found.reader is None:
-        return _checked(_table(found.sources, mapping, conditions, encoding, options))
+        return _table(found.sources, mapping, conditions, encoding, options, _NO_LOG)
     tidy = found.reader.read(found.sources, options)
     tidy = replace(tidy, findings=(*found.findings, *tidy.findings), place=_place(found.sources))
     return refine(tidy, mapping, conditions)
-
-
-def _checked(tidy: Tidy) -> Tidy:
-    """A table that nobody said is one: the error for missing columns says that no log format was recognised either."""
-    from torchpref.io.layout import value_column
-
-    try:
-        value_column(tidy)
-    except DataError as error:
-        raise DataError(f"{error} (read as a table, for no log format was recognised)") from error
-    return tidy
 
 
 def refine(tidy: Tidy, mapping: Mapping[str, str], conditions: Sequence[Condition]) -> Tidy:
@@ -72,6 +62,7 @@ def _table(
     conditions: Sequence[Condition],
     encoding: str | None,
     options: Mapping[str, Any],
+    hint: str = "",
 ) -> Tidy:
     from torchpref.io.table import read_tables
 
@@ -79,7 +70,7 @@ def _table(
         raise UsageError(f"tables have no option {', '.join(map(repr, sorted(options)))}")
     if not sources:
         raise DataError("there is no file to read; name at least one")
-    return read_tables(sources, mapping, conditions, encoding)
+    return read_tables(sources, mapping, conditions, encoding, hint)
 
 
 def _place(sources: Sequence[Source]) -> str:

@@ -14,7 +14,7 @@ import polars as pl
 
 from torchpref.errors import DataError
 from torchpref.findings import Finding
-from torchpref.io.columns import listed, needed, rename
+from torchpref.io.columns import listed, needed, rename, value_column
 from torchpref.io.readers.base import Source
 from torchpref.io.table_csv import CsvTable
 from torchpref.io.table_json import JsonTable
@@ -100,6 +100,7 @@ def read_tables(
     mapping: Mapping[str, str],
     conditions: Sequence[Condition] = (),
     encoding: str | None = None,
+    hint: str = "",
 ) -> Tidy:
     """One tidy table out of one or many files.
 
@@ -108,6 +109,7 @@ def read_tables(
         mapping: columns of the files for those of the tidy table.
         conditions: which rows to keep, by the columns of the files, else by those of the tidy table.
         encoding: of text files, where it is not UTF-8.
+        hint: what to add to the message where columns are missing.
 
     Raises:
         DataError: a file is no table, or lacks a column that is needed.
@@ -117,10 +119,12 @@ def read_tables(
     extra = {id(source): _extra_columns(source, table.columns) for source, table in opened}
     available = list(dict.fromkeys(itertools.chain(*(table.columns for _, table in opened), *extra.values())))
     place = str(chosen[0].path) if len(chosen) == 1 else f"{chosen[0].path} and {len(chosen) - 1} more"
+    own_names = list(dict.fromkeys(itertools.chain(*(table.columns for _, table in opened))))
     try:
         wanted = needed(mapping, available, place)
+        value_column({*mapping, *filter(is_tidy, available)}, mapping, own_names, place)
     except DataError as error:
-        raise DataError(f"{error}{_hint(available)}") from error
+        raise DataError(f"{error}{_unnamed(own_names)}{hint}") from error
     own = [condition for condition in conditions if condition[0] in available]
     wanted = list(dict.fromkeys([*wanted, *(column for column, _, _ in own)]))
 
@@ -230,5 +234,5 @@ def _refuse_lacking(
                 )
 
 
-def _hint(available: Sequence[str]) -> str:
-    return "" if any(map(is_tidy, available)) else "; is the first line the names of the columns?"
+def _unnamed(columns: Sequence[str]) -> str:
+    return "" if any(map(is_tidy, columns)) else "; is the first line the names of the columns?"

@@ -52,7 +52,7 @@ def read_text(path: Path, encoding: str | None = None) -> bytes:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
     if data.startswith(GZIP):
         data = _unpack(data, path)
-    if not data.strip():
+    if not data or data.isspace():
         raise DataError(f"{path}: the file is empty")
     refuse_foreign(path, data[:16])
     return _utf8(data, path, encoding)

@@ -130,8 +130,8 @@ def bradley_terry(
 
     Without a ridge a finite minimum exists if and only if the graph with an edge A → B wherever y_AB > 0 is strongly
     connected, which is checked first. Where it is not, θ is given within the largest strongly connected component (of
-    several the one in the highest tier, then the one with the first system), with Σθ = 0 there, and is NaN elsewhere.
-    Any ridge > 0 makes every score finite; they then depend on the ridge.
+    several the one in the highest tier, then the one with the first system; two systems at least), with Σθ = 0 there,
+    and is NaN elsewhere. Any ridge > 0 makes every score finite; they then depend on the ridge.
 
     θ carries gradients with respect to ``y`` and ``weights`` where these require them (once differentiable).
 
@@ -174,6 +174,7 @@ def bradley_terry(
         problems = bt_solver.Problems.of(y.detach(), w.detach(), labels, ridge)
         start = torch.zeros(y.shape[:2], dtype=torch.float64, device=y.device)
         near, used = bt_solver.lbfgs(problems, start) if start.numel() else (start, 0)
+        near = torch.where(torch.isfinite(near).all(-1, keepdim=True), near, start)
         theta, norms, steps = bt_solver.newton(problems, near)
     if y.requires_grad or w.requires_grad:
         theta = bt_solver.ImplicitSolution.apply(y, w, theta, problems)  # type: ignore[no-untyped-call]
@@ -206,15 +207,16 @@ def checked(
     """
     if y.dim() < 2 or y.shape[-1] != y.shape[-2]:
         raise UsageError(f"y must be [..., system, system], got shape {list(y.shape)}")
+    # A margin for rounding on the way here, also where y was computed in float32; clipped afterwards.
+    margin = max(1e-9, 16 * torch.finfo(y.dtype).eps) if y.is_floating_point() else 0.0
     y = y.double()
     count = y.shape[-1]
     apart = ~torch.eye(count, dtype=torch.bool, device=y.device)
     here = ~torch.isnan(y) & apart
     _require(here == here.transpose(-2, -1), y, "y is NaN for a pair in one order and a number in the other")
-    # A margin for rounding on the way here, clipped afterwards.
-    _require(~here | ((y >= -1e-9) & (y <= 1 + 1e-9)), y, "y must lie in [0, 1] (y = (mean preference + 1) / 2)")
+    _require(~here | ((y >= -margin) & (y <= 1 + margin)), y, "y must lie in [0, 1] (y = (mean preference + 1) / 2)")
     total = y + y.transpose(-2, -1)
-    _require(~here | ((total - 1).abs() <= 1e-9), y, "y must satisfy y_AB + y_BA = 1")
+    _require(~here | ((total - 1).abs() <= margin), y, "y must satisfy y_AB + y_BA = 1")
     if weights is None:
         w = here.double()
     else:

@@ -27,8 +27,9 @@ class BatchFit(NamedTuple):
 
     Attributes:
         theta: float64 [replicate, system]. Where a replicate has no finite solution: finite within the largest strongly
-            connected component, with Σθ = 0 there; −∞ for systems that it beat without exception, directly or by way
-            of others, +∞ for those that beat it; NaN for systems that cannot be placed against it.
+            connected component of two or more, with Σθ = 0 there; −∞ for systems that were only ever preferred less
+            than those, directly or by way of others, +∞ for the opposite; NaN for systems that cannot be placed. Where
+            no component has two systems, −∞ for one below all others, +∞ for one above all, NaN for the rest.
         status: int64 [replicate], the place of the status in :data:`STATUSES`.
     """
 
@@ -147,7 +148,7 @@ def _fit_large(
         return bt_kernel.fit_large(y, weights, start), 0
     theta = _limits(wins, parts)
     keep = np.flatnonzero(parts.scored)
-    if keep.size > 1:
+    if keep.size:
         inside, upper = np.ix_(keep, keep), np.triu_indices(keep.size, 1)
         theta[keep] = bt_kernel.fit_large(
             _square(y, systems)[inside][upper],
@@ -172,12 +173,20 @@ def _wins(y: NDArray[np.float64], weights: NDArray[np.float64], systems: int) ->
 
 
 def _limits(graph: NDArray[np.bool_], parts: bt_graph.Components) -> NDArray[np.float64]:
-    """0 within the scored component, −∞ below it, +∞ above it, NaN beside it."""
-    root = int(np.argmax(parts.scored))
+    """0 within the scored component, −∞ below it, +∞ above it, NaN beside it.
+
+    Without one, −∞ for a system below all others, +∞ for one above all others.
+    """
     limits = np.full(graph.shape[0], np.nan)
-    limits[bt_graph.reachable(graph.T, root)] = np.inf
-    limits[bt_graph.reachable(graph, root)] = -np.inf
-    limits[parts.scored] = 0.0
+    if parts.largest >= 0:
+        root = int(np.argmax(parts.scored))
+        limits[bt_graph.reachable(graph.T, root)] = np.inf
+        limits[bt_graph.reachable(graph, root)] = -np.inf
+        limits[parts.scored] = 0.0
+    elif parts.status == bt_graph.SEPARATED:
+        first, last = np.argmin(parts.labels), np.argmax(parts.labels)
+        limits[first] = np.inf if bt_graph.reachable(graph, int(first)).all() else np.nan
+        limits[last] = -np.inf if bt_graph.reachable(graph.T, int(last)).all() else np.nan
     return limits
 
 

@@ -28,10 +28,11 @@ class Components:
             even by way of others.
         status: ``ok`` (one component), ``separated``, ``disconnected`` (more than one island), ``single``, ``empty``.
         largest: the component that is scored: the one with most systems; of several the one that no other of them
-            reaches, then the one with the first system.
+            reaches, then the one with the first system. −1 where no component has two systems: a score of one system
+            against none means nothing.
         chain: whether the components are totally ordered, each preferred to the next.
         ranked: bool [system], the systems that can be ranked against each other: the island of the largest component
-            where its components are totally ordered, else the largest component alone.
+            (of most systems, where there is none) if its components are totally ordered, else the largest component.
     """
 
     labels: NDArray[np.int64]
@@ -89,9 +90,10 @@ def components(wins: NDArray[np.bool_]) -> Components:
 
     island_of = np.empty(number, dtype=np.int64)
     island_of[labels] = islands
-    home = np.flatnonzero(island_of == island_of[largest])
-    home_chain = bool(beats[home[:-1], home[1:]].all())
-    ranked = islands == island_of[largest] if home_chain else labels == largest
+    home = island_of[largest] if largest >= 0 else np.argmax(np.bincount(islands))
+    inside = np.flatnonzero(island_of == home)
+    home_chain = bool(beats[inside[:-1], inside[1:]].all())
+    ranked = islands == home if home_chain else labels == largest
     status = SEPARATED if n_islands == 1 else DISCONNECTED
     return Components(labels, islands.astype(np.int64), status, largest, home_chain and n_islands == 1, ranked)
 
@@ -122,6 +124,8 @@ def _topological_order(beats: NDArray[np.bool_], first: NDArray[np.int64]) -> li
 
 
 def _largest(sizes: NDArray[np.int64], beats: NDArray[np.bool_], first: NDArray[np.int64]) -> int:
+    if sizes.max() == 1:
+        return -1
     covered = np.zeros(sizes.size, dtype=bool)
     unbeaten = []
     for component in np.flatnonzero(sizes == sizes.max()):  # winners first: a later one cannot reach an earlier one
@@ -140,14 +144,16 @@ def describe(parts: Components, systems: tuple[str, ...]) -> str:
     if parts.status == OK:
         return f"finite scores for all {len(systems)} systems"
     members = [[systems[i] for i in np.flatnonzero(parts.labels == c)] for c in range(int(parts.labels.max()) + 1)]
-    scored = members[parts.largest]
-    rest = f"scores are given among {name_list(scored)}" if len(scored) > 1 else "no two systems can be scored together"
+    scored = [systems[i] for i in np.flatnonzero(parts.scored)]
+    rest = f"scores are given among {name_list(scored)}" if scored else "no two systems can be scored together"
     if parts.status == DISCONNECTED:
         numbers = range(int(parts.islands.max()) + 1)
         islands = [[systems[i] for i in np.flatnonzero(parts.islands == number)] for number in numbers]
         alone = [island[0] for island in islands if len(island) == 1]
         several = [name_list(island) for island in islands if len(island) > 1]
-        said = ["these groups share no comparison with each other: " + " | ".join(several)] if len(several) > 1 else []
+        said = []
+        if several != [name_list(scored)]:
+            said.append("only these were compared with each other: " + (" | ".join(several) or "none"))
         if alone:
             said.append(f"{name_list(alone)} {'was' if len(alone) == 1 else 'were'} compared with no other system")
         return f"no finite scores for all: {'; '.join(said)}; {rest}"

@@ -56,10 +56,12 @@ def _size(members: Any) -> Any:
 
 @_compiled
 def _largest_component(reach: Any, reached: Any, count: Any) -> Any:
-    """The largest strongly connected component as a set; the choice between equals is that of bt_graph."""
+    """The largest strongly connected component as a set, as bt_graph chooses it; empty where none has two systems."""
     best = 0
     for a in range(count):
         best = max(best, _size(reach[a] & reached[a]))
+    if best == 1:
+        return np.uint64(0)
     for a in range(count):
         members = reach[a] & reached[a]
         if _size(members) < best:
@@ -76,7 +78,7 @@ def _largest_component(reach: Any, reached: Any, count: Any) -> Any:
 
 @_compiled
 def _pass(m: Any, y: Any, w: Any, theta: Any, slope: Any, e: Any, hessian: Any, with_hessian: Any) -> None:
-    """The gradient into ``slope`` and, if asked for, the upper triangle of the Hessian."""
+    """The gradient into ``slope`` and, if asked for, the Hessian above its diagonal."""
     low, high = theta[0], theta[0]
     for a in range(m):
         low, high = min(low, theta[a]), max(high, theta[a])
@@ -84,9 +86,6 @@ def _pass(m: Any, y: Any, w: Any, theta: Any, slope: Any, e: Any, hessian: Any, 
     for a in range(m):
         slope[a] = 0.0
         e[a] = 0.0 if wide else math.exp(theta[a])
-    if with_hessian:
-        for a in range(m):
-            hessian[a, a] = 0.0
     at = 0
     for a in range(m):
         ea = e[a]
@@ -98,13 +97,9 @@ def _pass(m: Any, y: Any, w: Any, theta: Any, slope: Any, e: Any, hessian: Any, 
                 gradient_a += r
                 slope[b] -= r
                 if with_hessian:
-                    v = w[at] * p / (1.0 + math.exp(theta[a] - theta[b]))
-                    hessian[a, b] = -v
-                    hessian[a, a] += v
-                    hessian[b, b] += v
+                    hessian[a, b] = -w[at] * p / (1.0 + math.exp(theta[a] - theta[b]))
                 at += 1
         elif with_hessian:
-            curvature_a = 0.0
             row = hessian[a]
             for b in range(a + 1, m):
                 inverse = 1.0 / (ea + e[b])
@@ -112,13 +107,8 @@ def _pass(m: Any, y: Any, w: Any, theta: Any, slope: Any, e: Any, hessian: Any, 
                 r = w[at] * (p - y[at])
                 gradient_a += r
                 slope[b] -= r
-                v = w[at] * p * (e[b] * inverse)
-                row[b] = -v
-                curvature_a += v
+                row[b] = -w[at] * p * (e[b] * inverse)
                 at += 1
-            hessian[a, a] += curvature_a
-            for b in range(a + 1, m):
-                hessian[b, b] -= row[b]
         else:
             for b in range(a + 1, m):
                 r = w[at] * (ea / (ea + e[b]) - y[at])
@@ -130,14 +120,23 @@ def _pass(m: Any, y: Any, w: Any, theta: Any, slope: Any, e: Any, hessian: Any, 
 
 @_compiled
 def _factorise(m: Any, hessian: Any) -> None:
-    """H = UᵀDU in place in the upper triangle."""
-    for k in range(m):
+    """H = UᵀDU in place in the upper triangle, with the last system held.
+
+    Every row of H sums to zero, so a pivot is the sum of what is left beside it: nothing is ever subtracted, and each
+    entry of the factor is exact to a few roundings however far apart the curvatures are (Grassmann, Taksar and Heyman,
+    *Regenerative analysis and steady state distributions for Markov chains*, 1985).
+    """
+    for k in range(m - 1):
         pivot = hessian[k]
-        inverse = 1.0 / pivot[k]
+        total = 1e-300
+        for j in range(k + 1, m):
+            total -= pivot[j]
+        inverse = 1.0 / total
+        pivot[k] = total
         for i in range(k + 1, m):
             factor = pivot[i] * inverse
             row = hessian[i]
-            for j in range(i, m):
+            for j in range(i + 1, m):
                 row[j] -= factor * pivot[j]
         for j in range(k + 1, m):
             pivot[j] *= inverse
@@ -145,15 +144,16 @@ def _factorise(m: Any, hessian: Any) -> None:
 
 @_compiled
 def _solve(m: Any, factor: Any, x: Any) -> None:
-    """x ← H⁻¹ x, centred."""
-    for k in range(m):
+    """x ← H⁻¹ x, centred, with the factor of _factorise."""
+    for k in range(m - 1):
         row = factor[k]
         xk = x[k]
         for j in range(k + 1, m):
             x[j] -= row[j] * xk
         x[k] = xk / row[k]
+    x[m - 1] = 0.0
     mean = 0.0
-    for k in range(m - 1, -1, -1):
+    for k in range(m - 2, -1, -1):
         row = factor[k]
         total = x[k]
         for j in range(k + 1, m):
@@ -167,7 +167,7 @@ def _solve(m: Any, factor: Any, x: Any) -> None:
 
 @_compiled
 def _solve_cholesky(m: Any, factor: Any, x: Any) -> None:
-    """As _solve, for H = UᵀU with U in the upper triangle."""
+    """As _solve, with LAPACK's factor: H = UᵀU."""
     for k in range(m):
         row = factor[k]
         xk = x[k] / row[k]
@@ -227,7 +227,15 @@ def _advance(m: Any, w: Any, step: Any, theta: Any) -> Any:
 
 @_compiled
 def _hold(m: Any, hessian: Any) -> None:
-    """Makes H regular by holding the system of most curvature."""
+    """Completes H by its diagonal and makes it regular by holding the system of most curvature."""
+    for a in range(m):
+        hessian[a, a] = 0.0
+    for a in range(m):
+        total = 0.0
+        for b in range(a + 1, m):
+            total -= hessian[a, b]
+            hessian[b, b] -= hessian[a, b]
+        hessian[a, a] += total
     held = 0
     for a in range(m):
         if hessian[a, a] > hessian[held, held]:
@@ -261,7 +269,6 @@ def _newton(m: Any, y: Any, w: Any, theta: Any, step: Any, e: Any, hessian: Any)
         fresh = before > _KEEP_FACTOR
         _pass(m, y, w, theta, step, e, hessian, fresh)
         if fresh:
-            _hold(m, hessian)
             _factorise(m, hessian)
         _solve(m, hessian, step)
         reach = _advance(m, w, step, theta)
@@ -354,22 +361,26 @@ def fit_block(y: Any, weights: Any, starts: Any, theta: Any, status: Any, steps:
                 at += 1
         for pair in range(at):
             local_w[pair] /= total
-        if starts.shape[0] == 0:
+        if m == 0:
+            pass
+        elif starts.shape[0] == 0:
             _mean_start(m, local_y, local_w, local_theta, step)
         else:
             for i in range(m):
                 value = starts[problem if starts.shape[0] > 1 else 0, who[i]]
                 local_theta[i] = value if value - value == 0.0 else 0.0
         steps[problem] = 0
-        if m == 1:
-            local_theta[0] = 0.0
-        else:
+        if m > 0:
             steps[problem] = _newton(m, local_y, local_w, local_theta, step, e, hessian)
-        if m < count:
-            root = who[0]
-            for a in range(count):
-                bit = _ONE << np.uint64(a)
-                theta[problem, a] = -np.inf if reach[root] & bit else np.inf if reached[root] & bit else np.nan
+        if m == 0:
+            keep = everyone
+        for a in range(count):
+            if keep & ~reached[a] == 0 and status[problem] != OK:
+                theta[problem, a] = -np.inf
+            elif keep & ~reach[a] == 0 and status[problem] != OK:
+                theta[problem, a] = np.inf
+            else:
+                theta[problem, a] = np.nan
         for i in range(m):
             theta[problem, who[i]] = local_theta[i]
 
@@ -386,7 +397,7 @@ def fit_large(y: NDArray[np.float64], w: NDArray[np.float64], theta: NDArray[np.
         theta = np.zeros(m)
         _mean_start(m, y, w, theta, step)
     theta = np.where(np.isfinite(theta), theta, 0.0)
-    factor = hessian
+    factor = None
     before = 1.0
     for _ in range(_MAX_STEPS):
         fresh = before > _KEEP_FACTOR
@@ -394,8 +405,14 @@ def fit_large(y: NDArray[np.float64], w: NDArray[np.float64], theta: NDArray[np.
         if fresh:
             _hold(m, hessian)
             # Read by columns the upper triangle is the lower one, which LAPACK takes without a transposition.
-            factor = torch.linalg.cholesky(torch.from_numpy(hessian).mT).mT.numpy()
-        _solve_cholesky(m, factor, step)
+            lower, failed = torch.linalg.cholesky_ex(torch.from_numpy(hessian).mT)
+            factor = None if failed else lower.mT.numpy()
+            if factor is None:  # curvatures too far apart for LAPACK
+                _factorise(m, hessian)
+        if factor is None:
+            _solve(m, hessian, step)
+        else:
+            _solve_cholesky(m, factor, step)
         reach = _advance(m, w, step, theta)
         if reach < (_SETTLED_FRESH if fresh else _SETTLED_KEPT):
             break

@@ -14,6 +14,8 @@ from torch.autograd.function import once_differentiable
 GRADIENT_TOLERANCE = 1e-12
 _SETTLED = 1e-9  # a Newton step below this leaves an error of its square
 _MAX_NEWTON = 1000
+_WIDE = 1e10  # curvatures further apart than this leave Cholesky too few digits
+_TINY = 1e-300
 
 
 @dataclass(frozen=True)
@@ -81,23 +83,54 @@ class Problems:
     def newton_step(
         self, slope: Float[Tensor, "problem system"], p: Float[Tensor, "problem system system"]
     ) -> Float[Tensor, "problem system"]:
-        """H⁻¹ slope, by Cholesky; up to a constant per component where there is no ridge.
+        """H⁻¹ slope; up to a constant per component where there is no ridge.
 
-        Holding one system (rather than adding 1/size everywhere) keeps the diagonally dominant form, for which Cholesky
-        is accurate also where some systems have hardly any curvature.
+        By Cholesky with one system of each component held, or with the ridge. Where the curvatures of compared pairs are
+        too far apart for that, by an elimination without subtractions.
         """
         curvature = self.weights * p * p.transpose(-2, -1)
         diagonal = curvature.sum(-1)
-        held = self.ridge if self.ridge > 0 else torch.where(self.ground, diagonal, 0.0)
-        alone = torch.where(diagonal + held > 0, 0.0, 1.0)
-        hessian = torch.diag_embed(diagonal + held + alone) - curvature
-        return torch.cholesky_solve(slope[:, :, None], torch.linalg.cholesky(hessian))[:, :, 0]
+        held = torch.where(self.ground, diagonal.clamp_min(_TINY), 0.0)
+        excess = held if self.ridge == 0 else torch.full_like(diagonal, self.ridge)
+        hessian = torch.diag_embed(diagonal + excess) - curvature
+        factor, failed = torch.linalg.cholesky_ex(hessian)
+        least = torch.where(self.weights > 0, curvature, float("inf")).amin((-2, -1))
+        hard = (failed > 0) | (curvature.amax((-2, -1)) > _WIDE * least)
+        if not bool(hard.any()):
+            return torch.cholesky_solve(slope[:, :, None], factor)[:, :, 0]
+        step = torch.empty_like(slope)
+        step[~hard] = torch.cholesky_solve(slope[~hard][:, :, None], factor[~hard])[:, :, 0]
+        step[hard] = _solve_without_subtraction(curvature[hard], excess[hard], slope[hard])
+        return step
 
 
 def normalised(weights: Float[Tensor, "problem system system"]) -> Float[Tensor, "problem system system"]:
     """Weights divided by their sum over unordered pairs; all zero where nothing is compared."""
     total = weights.sum((-2, -1), keepdim=True) / 2
     return torch.where(total > 0, weights / total, 0.0)
+
+
+def _solve_without_subtraction(
+    off: Float[Tensor, "problem system system"], excess: Float[Tensor, "problem system"], x: Float[Tensor, "problem system"]
+) -> Float[Tensor, "problem system"]:
+    """Solves (diag(Σ off + excess) − off) z = x, off and excess ≥ 0, exactly to a few roundings per entry of the factor.
+
+    A pivot is the sum of what is left beside it, so nothing cancels (Grassmann, Taksar and Heyman, *Regenerative analysis
+    and steady state distributions for Markov chains*, 1985).
+    """
+    off, excess, x = off.clone(), excess.clone(), x.clone()
+    count = x.shape[-1]
+    pivots = torch.empty_like(x)
+    for k in range(count):
+        row = off[:, k, k + 1 :]
+        pivots[:, k] = row.sum(-1) + excess[:, k] + _TINY
+        factor = row / pivots[:, k, None]
+        off[:, k + 1 :, k + 1 :] += factor[:, :, None] * row[:, None, :]
+        excess[:, k + 1 :] += factor * excess[:, k, None]
+        x[:, k + 1 :] += factor * x[:, k, None]
+    for k in range(count - 1, -1, -1):
+        x[:, k] = (x[:, k] + (off[:, k, k + 1 :] * x[:, k + 1 :]).sum(-1)) / pivots[:, k]
+    return x
 
 
 class _LBFGS(torch.optim.LBFGS):

@@ -82,8 +82,12 @@ class Rollouts:
             ticks = index + 1
             jump = rises
         else:
-            # Of several rises on one tick the last one counts: look at the next rise whose time is known.
+            # An unknown time between two equal known ones is known: the clock does not go backwards.
             ticks = self.ticks
+            following = torch.where(ticks != UNKNOWN, ticks, NEVER).flip(-1).cummin(-1).values.flip(-1)
+            latest = ticks.cummax(-1).values
+            ticks = torch.where(latest == following, latest, ticks)
+            # Of several rises on one tick the last one counts: look at the next rise whose time is known.
             known = ticks != UNKNOWN
             later = _next(rises & known, index)
             later = pad(later[..., 1:], (0, 1), value=steps)

@@ -23,6 +23,8 @@ class Effects:
     Attributes:
         mean: float64 ``[pair]``, Δ̄; NaN where a pair shares no instance.
         low, high: float64 ``[pair]``, limits of the interval; NaN where a pair shares fewer than two instances.
+        centre, error, degrees: float64 ``[pair]``, the interval is centre ± t · error with so many degrees of freedom, cut to
+            [−1, 1] and widened to hold the mean.
         instances: int64 ``[pair]``, instances that both ran.
         decided: int64 ``[pair]``, those on which Δ is not 0.
     """
@@ -30,6 +32,9 @@ class Effects:
     mean: NDArray[np.float64]
     low: NDArray[np.float64]
     high: NDArray[np.float64]
+    centre: NDArray[np.float64]
+    error: NDArray[np.float64]
+    degrees: NDArray[np.float64]
     instances: NDArray[np.int64]
     decided: NDArray[np.int64]
 
@@ -81,13 +86,12 @@ def pair_effects(prefs: Preferences, level: float = 0.95, units: Units | None = 
         squares = (_by_cluster(residual, units) ** 2).sum(0) + average**2 * (
             (size - centre) ** 2 + (size + centre) ** 2
         )
-        width = (
-            critical_t(level, count - 1.0) * np.sqrt(squares * count / (count - 1)) / (total + 2 * average)
-        )
+        error = np.sqrt(squares * count / (count - 1)) / (total + 2 * average)
+        width = critical_t(level, count - 1.0) * error
         known = (count > 1) & (total > 0)
         low = np.where(known, np.maximum(np.minimum(centre - width, mean), -1.0), np.nan)
         high = np.where(known, np.minimum(np.maximum(centre + width, mean), 1.0), np.nan)
-    return Effects(mean, low, high, instances, decided)
+    return Effects(mean, low, high, centre, error, count - 1.0, instances, decided)
 
 
 def _by_cluster(values: NDArray[np.float64], units: Units) -> NDArray[np.float64]:

@@ -116,10 +116,8 @@ def _tail(size: NDArray[np.int64], observed: NDArray[np.int64]) -> NDArray[np.fl
     tail = np.where(inside, chances * np.exp(-tilt[:, None] * np.where(inside, excess, 0.0)), 0.0).sum(axis=1)
     spread = np.abs(tilt[:, None] * values)
     log_moment = (counts * (spread + np.log1p(np.exp(-2 * spread)) - np.log(2.0))).sum(axis=1)
-    p: NDArray[np.float64] = np.minimum(
-        1.0, 2.0 * np.maximum(tail, 0.0) * np.exp(log_moment - tilt * observed)
-    )
-    return p
+    upper: NDArray[np.float64] = np.maximum(tail, 0.0) * np.exp(log_moment - tilt * observed)
+    return np.minimum(1.0, 2.0 * upper)
 
 
 def _tilts(

@@ -35,10 +35,6 @@ SUBSTITUTES = {
     "≤": "<=",
     "±": "+-",
     "→": "->",
-    "Δ": "Delta",
-    "θ": "theta",
-    "α": "alpha",
-    "\u0304": "",
     "\u00a0": " ",
 }
 _HANDLER = "torchpref.substitute"

@@ -18,6 +18,11 @@ def signed(value: float | None, digits: int = 3) -> str | None:
     return text[1:] if float(text) == 0 else text
 
 
+def plain(value: float | None, digits: int = 3) -> str | None:
+    """A number without a sign; None stays None."""
+    return None if value is None or math.isnan(value) else f"{value:.{digits}f}"
+
+
 def percent(value: float | None, digits: int = 1) -> str | None:
     """A share as a percentage."""
     return None if value is None or math.isnan(value) else f"{100 * value:.{digits}f} %"

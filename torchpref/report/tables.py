@@ -10,12 +10,13 @@ from rich.console import RenderableType
 from rich.text import Text
 
 from torchpref.measures import describe
-from torchpref.report.numbers import amount, percent, printable, signed
+from torchpref.report.numbers import amount, percent, plain, printable, signed
 from torchpref.report.pieces import add, bullets, heading, names, table
 
 if TYPE_CHECKING:
     from torchpref.evaluation import Evaluation, MeasureResult
     from torchpref.findings import Finding
+    from torchpref.leaderboard import Leaderboard
 
 _BAR = 20
 _SIGN = {"warning": "!", "note": "-", "error": "!!"}
@@ -91,25 +92,44 @@ def _board(result: Evaluation, name: str) -> list[RenderableType]:
     title = heading(f"{name.upper()}, {describe(name).title}{by}")
     if measured.preferences is None:
         return [title, Text(printable(measured.status))]
-    intervals = measured.interval is not None
-    columns: list[str | tuple[str, str]] = ["rank", ("system", "<"), "score"]
-    columns += ["95 % interval"] if intervals else []
-    columns += ["mean\npref.", "success\nrate", "partial\nreturn"]
+    columns: list[str | tuple[str, str]] = ["rank", ("system", "<"), "score", "mean\npref."]
+    columns += ["success\nrate", "partial\nreturn"]
     columns += [f"median\n{result.clock}"] if result.clock else []
     board = table(*columns, "inst.")
-    digits = 2 if intervals else 3
     for row in result.rows(name):
-        low, high = signed(row["score_low"], digits), signed(row["score_high"], digits)
-        cells = [row["rank"], row["system"], signed(row["score"], digits)]
-        cells += [f"{low} … {high}" if low and high else None] if intervals else []
-        cells += [signed(row["mean_preference"]), percent(row["success_rate"]), f"{row['partial_return'] or 0:.3f}"]
+        cells = [row["rank"], row["system"], signed(row["score"]), signed(row["mean_preference"])]
+        cells += [percent(row["success_rate"]), plain(row["partial_return"])]
         cells += [amount(row["median_time"])] if result.clock else []
         add(board, *cells, row["instances"])
     parts = [title, board]
     if measured.status != "ok":
         parts.append(Text(printable(f"Scores: {measured.status}"), style="yellow"))
+    if measured.board is not None:
+        parts += _trust(measured.board)
     if name == "lr":
         parts += _split(result, measured)
+    return parts
+
+
+def _trust(board: Leaderboard) -> list[RenderableType]:
+    """What of the order can be relied on: rank intervals, who comes first how often, who cannot be told apart."""
+    level = f"{100 * board.level:g} %"
+    trust = table("rank", ("system", "<"), "score", f"{level} interval", f"{level}\nranks", "comes\nfirst", ("group", "<"))
+    for row in board.rows():
+        letters = "".join(chr(96 + group) if group <= 26 else f"({group})" for group in row["groups"])
+        low, high = signed(row["low"], 2), signed(row["high"], 2)
+        interval = f"{low} to {high}" if low and high else None
+        ranks = f"{row['rank_low']}-{row['rank_high']}"
+        score = signed(row["score"], 2)
+        add(trust, row["rank"], row["system"], score, interval, ranks, percent(row["share_first"]), letters)
+    words = (
+        f"Ranks hold together at {level}; systems with a letter in common cannot be told apart; comes first: share "
+        f"of {board.bootstrap:,} resamples of the instances."
+    )
+    parts: list[RenderableType] = [Text(""), trust, Text(words)]
+    for reason in dict.fromkeys(filter(None, board.reasons)):
+        without = [name for name, why in zip(board.systems, board.reasons, strict=True) if why == reason]
+        parts.append(Text(printable(f"No interval for {names(without)}: {reason}"), style="yellow"))
     return parts
 
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torchpref.measures import describe
-from torchpref.report.numbers import amount, percent, printable, signed
+from torchpref.report.numbers import amount, percent, plain, printable, signed
 
 if TYPE_CHECKING:
     from torchpref.evaluation import Evaluation
@@ -53,17 +53,12 @@ def _grids(result: Evaluation) -> list[Grid]:
             low, high = signed(row["score_low"], digits), signed(row["score_high"], digits)
             cells = [row["rank"], row["system"], signed(row["score"], digits)]
             cells += [f"[{low}, {high}]" if low and high else None] if part.interval is not None else []
-            cells += [signed(row["mean_preference"]), percent(row["success_rate"]), signless(row["partial_return"])]
+            cells += [signed(row["mean_preference"]), percent(row["success_rate"]), plain(row["partial_return"])]
             cells += [amount(row["median_time"])] if result.clock else []
             rows.append([*cells, row["instances"]])
         status = "" if part.status == "ok" else f" ({part.status})"
         grids.append(_grid(f"{name.upper()}, {describe(name).title}{status}", heads, 2, rows))
     return grids
-
-
-def signless(value: float | None) -> str | None:
-    """A number with three decimals; None stays None."""
-    return None if value is None else f"{value:.3f}"
 
 
 def _grid(title: str, heads: Sequence[str], text: int, rows: Sequence[Sequence[Any]]) -> Grid:

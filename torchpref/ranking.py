@@ -75,8 +75,8 @@ def rank(
     fit = bradley_terry(prefs)
     means = prefs.system_means().cpu()
     complete = bool(prefs.mask.all())
-    places, by_mean = _places(fit, means)
-    order = tuple(sorted(range(len(prefs.systems)), key=lambda i: (int(places[i]), prefs.systems[i])))
+    standing, by_mean = places(fit, means)
+    order = tuple(sorted(range(len(prefs.systems)), key=lambda i: (int(standing[i]), prefs.systems[i])))
 
     theta = fit.theta.detach().double().cpu()
     members = np.flatnonzero(~np.isnan(theta.numpy()))
@@ -114,9 +114,9 @@ def rank(
         score=_rescaled(score, scale),
         interval=_rescaled(interval, scale),
         percentile=_rescaled(percentile, scale),
-        rank=places,
+        rank=standing,
         rank_interval=torch.from_numpy(
-            np.stack([np.minimum(bounds[:, 0], places), np.maximum(bounds[:, 1], places)], 1)
+            np.stack([np.minimum(bounds[:, 0], standing), np.maximum(bounds[:, 1], standing)], 1)
         ),
         share_first=replicates.share_first,
         mean_preference=means,
@@ -171,7 +171,7 @@ def _same(mine: Preferences, other: Preferences) -> bool:
     )
 
 
-def _places(fit: BradleyTerry, means: Tensor) -> tuple[Tensor, bool]:
+def places(fit: BradleyTerry, means: Tensor) -> tuple[Tensor, bool]:
     """Ranks by score and tier where all systems can be ordered so, else by mean preference; and whether by the latter."""
     by_score = fit.ranks().cpu()
     if len(by_score) and not bool(torch.isnan(by_score).any()):

@@ -82,7 +82,7 @@ def score_contributions(
     gradient = np.zeros((units.count, size))
     total = np.zeros((size, size))
     compared, decided = (np.zeros((units.count, size), dtype=bool) for _ in range(2))
-    for rows, delta, weight in _squares(prefs, members):
+    for rows, delta, weight in pair_squares(prefs, members):
         gradient_rows = (weight * ((np.nan_to_num(delta) + 1) / 2 - chance)).sum(axis=2)
         np.add.at(gradient, units.cluster[rows], gradient_rows)
         total += weight.sum(axis=0)
@@ -118,7 +118,7 @@ def mean_contributions(prefs: Preferences, units: Units) -> Contributions:
     share = np.where(total > 0, 1 / (np.where(total > 0, total, 1.0) * np.maximum(rivals, 1)[:, None]), 0.0)
     terms = np.zeros((units.count, size))
     compared, decided = (np.zeros((units.count, size), dtype=bool) for _ in range(2))
-    for rows, delta, weight in _squares(prefs, members):
+    for rows, delta, weight in pair_squares(prefs, members):
         here = (weight * share * (np.nan_to_num(delta) - np.nan_to_num(mean))).sum(axis=2)
         np.add.at(terms, units.cluster[rows], here)
         np.logical_or.at(compared, units.cluster[rows], (weight > 0).any(axis=2))
@@ -128,7 +128,7 @@ def mean_contributions(prefs: Preferences, units: Units) -> Contributions:
     return Contributions(terms, units, compared.sum(0), decided.sum(0))
 
 
-def _squares(
+def pair_squares(
     prefs: Preferences, members: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]]:
     """Δ and weight of some instances at a time as ``[instance, member, member]``."""

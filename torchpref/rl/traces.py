@@ -104,7 +104,7 @@ def pad_traces(traces: Sequence[Trace | None], group_size: int) -> dict[str, Ten
 
     def rows(values: Sequence[Sequence[float]]) -> Float[Tensor, "batch group step"]:
         full = [[*row, *[0.0] * (steps - len(row))] for row in values]
-        return torch.tensor(full, dtype=torch.float64).reshape(-1, group_size, steps)
+        return torch.tensor(full, dtype=torch.float64).reshape(len(traces) // group_size, group_size, steps)
 
     def marks(values: Sequence[bool]) -> Tensor:
         return torch.tensor(values, dtype=torch.bool).reshape(-1, group_size)

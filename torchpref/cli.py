@@ -55,10 +55,9 @@ def evaluate(
     """Rank the systems: tie rates of all measures, and a leaderboard for each."""
     out.check_target(json, "--json")
     from torchpref.evaluate import evaluate
-    from torchpref.measures import resolve_measures
     from torchpref.report.tables import evaluation_tables
 
-    measures = resolve_measures(",".join(measure) if measure else "all")
+    measures = opt.measures(measure)
     result = evaluate(
         reading.runs(),
         measures,
@@ -74,6 +73,76 @@ def evaluate(
         out.write_json(json, {**record, "options": {**reading.options(), **record["options"]}})
     if json != "-":
         out.show(evaluation_tables(result))
+
+
+@app.command()
+@opt.reads_runs("PATH... A B", "Logs or tables, then the names of two systems.")
+def compare(
+    reading: opt.Reading,
+    measure: opt.Measures = None,
+    weights: opt.WeightsOption = opt.Weights.instance,
+    grid: opt.Grid = "exact",
+    level: opt.Level = 0.95,
+    seed: opt.Seed = 0,
+    json: opt.Json = None,
+) -> None:
+    """Compare two systems in depth: mean preferences, the split, levels, and the instances that decide."""
+    out.check_target(json, "--json")
+    reading, first, second = reading.and_two_systems("compare PATH... A B")
+    from torchpref.comparison import compare
+    from torchpref.report.pair_tables import comparison_tables
+    from torchpref.report.tables import findings_parts
+
+    runs = reading.runs()
+    measures = opt.measures(measure)
+    result = compare(
+        runs, first, second, measures, clock=reading.clock, weights=weights.value, grid=opt.grid(grid), level=level, seed=seed
+    )
+    if json is not None:
+        out.write_json(json, {**result.to_dict(), "options": reading.options()})
+    if json != "-":
+        out.show(comparison_tables(result) + findings_parts(opt.warnings(runs, reading.clock, (first, second))))
+
+
+@app.command()
+@opt.reads_runs("PATH... BASE NEW", "Logs or tables, then the system that is in use and the one that is to replace it.")
+def gate(
+    reading: opt.Reading,
+    measure: opt.Measure = "rpp",
+    weights: opt.WeightsOption = opt.Weights.instance,
+    grid: opt.Grid = "exact",
+    margin: opt.Margin = 0.0,
+    min_effect: opt.MinEffect = 0.0,
+    alpha: opt.Alpha = 0.05,
+    seed: opt.Seed = 0,
+    json: opt.Json = None,
+) -> None:
+    """Exit with 1 if NEW is significantly worse than BASE, else with 0; for continuous integration of agents."""
+    out.check_target(json, "--json")
+    reading, base, new = reading.and_two_systems("gate PATH... BASE NEW")
+    from torchpref.gating import gate
+
+    runs = reading.runs()
+    result = gate(
+        runs,
+        base,
+        new,
+        measure=measure,
+        margin=margin,
+        min_effect=min_effect,
+        alpha=alpha,
+        clock=reading.clock,
+        weights=weights.value,
+        grid=opt.grid(grid),
+        seed=seed,
+    )
+    if json is not None:
+        out.write_json(json, {**result.to_dict(), "options": reading.options()})
+    if json != "-":
+        print(result.line)
+    for finding in opt.warnings(runs, reading.clock, (base, new)):
+        out.warn(str(finding))
+    raise typer.Exit(result.exit_code)
 
 
 @app.command()

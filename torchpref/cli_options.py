@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Sequence
-from dataclasses import MISSING, dataclass, fields
+from dataclasses import MISSING, dataclass, fields, replace
 from enum import StrEnum
 from functools import wraps
 from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
@@ -14,6 +14,7 @@ import typer
 from torchpref.errors import UsageError
 
 if TYPE_CHECKING:
+    from torchpref.findings import Finding
     from torchpref.trajectories import Trajectories
 
 
@@ -93,6 +94,19 @@ Bootstrap = Annotated[
     int, _option(_COMPARING, "--bootstrap", metavar="N", min=0, help="Replicates behind the intervals; 0 for none.")
 ]
 Seed = Annotated[int, _option(_COMPARING, "--seed", metavar="N", help="Seed of all random draws.")]
+Measure = Annotated[
+    str, _option(_COMPARING, "--measure", metavar="M", help="What decides: sr, pr, spl, lr, rpp or ipp.")
+]
+Margin = Annotated[
+    float, _option(_COMPARING, "--margin", metavar="X", help="How much worse is acceptable, as a mean preference.")
+]
+MinEffect = Annotated[
+    float, _option(_COMPARING, "--min-effect", metavar="X", help="The least mean preference that counts as worse.")
+]
+Alpha = Annotated[
+    float, _option(_COMPARING, "--alpha", metavar="X", help="The chance of failing a system that is not worse.")
+]
+Level = Annotated[float, _option(_COMPARING, "--level", metavar="X", help="Level of the intervals.")]
 Json = Annotated[
     str | None,
     _option(_WRITING, "--json", metavar="FILE", help="Write the result as JSON; - prints it instead of the tables."),
@@ -141,6 +155,13 @@ class Reading:
             systems=_split(self.systems, found.systems) if self.systems else None,
             benchmarks=_split(self.benchmark, found.benchmarks) if self.benchmark else None,
         )
+
+    def and_two_systems(self, usage: str) -> tuple[Reading, str, str]:
+        """The reading without the last two arguments, and these: the names of two systems."""
+        if len(self.paths) < 3:
+            raise UsageError(f"{usage}: name what to read, then two systems; got {len(self.paths)} of at least 3")
+        *paths, first, second = self.paths
+        return replace(self, paths=paths), first, second
 
     def table_options(self) -> dict[str, Any]:
         """What the readers are told about columns, rows, text and the log format."""
@@ -221,6 +242,22 @@ def _split(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
     return [
         part for text in patterns for part in ([text] if text in names else (each.strip() for each in text.split(","))) if part
     ]
+
+
+def measures(texts: Sequence[str] | None) -> tuple[str, ...] | str:
+    """Names of measures, all if none is named; several may stand in one text with commas between them."""
+    from torchpref.measures import resolve_measures
+
+    return resolve_measures(",".join(texts)) if texts else "all"
+
+
+def warnings(runs: Trajectories, clock: str | None, systems: Sequence[str]) -> list[Finding]:
+    """The warnings about some runs that concern some of their systems, or no system in particular."""
+    from torchpref.io.audit import audit
+
+    chosen = clock or runs.default_clock
+    found = audit(runs.with_options(clock=chosen) if chosen else runs)
+    return [each for each in found.warnings if not each.systems or set(each.systems) & set(systems)]
 
 
 def grid(text: str) -> str | int | list[float]:

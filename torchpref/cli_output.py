@@ -78,6 +78,11 @@ def complain(message: str) -> None:
     print(f"torchpref: {message}", file=sys.stderr)
 
 
+def warn(message: str) -> None:
+    """A warning on standard error, beside a result of one line."""
+    print(f"warning: {message}", file=sys.stderr)
+
+
 # ------------------------------------------------------------------------------------------------------ files
 
 

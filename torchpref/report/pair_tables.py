@@ -1,0 +1,84 @@
+"""Two systems side by side, as tables in the terminal."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from rich.console import RenderableType
+from rich.text import Text
+
+from torchpref.report.numbers import printable, signed
+from torchpref.report.pieces import add, bullets, heading, table
+
+if TYPE_CHECKING:
+    from torchpref.comparison import Comparison, MeasureComparison
+
+#: How many deciding instances are shown.
+_SHOWN = 8
+
+
+def comparison_tables(result: Comparison) -> list[RenderableType]:
+    """The tables of :func:`torchpref.compare`: all measures, the split of LR, levels, and the instances that decide."""
+    by = f", clock {result.clock}" if result.clock else ""
+    head = f"{result.first} (first) against {result.second} (second){by}: above 0 prefers the first"
+    interval = f"{100 * result.level:g} % interval"
+    measures = table(("measure", "<"), "mean\npref.", interval, "p", "won", "lost", "tied", "without")
+    for name, one in result.measures.items():
+        low, high = signed(one.low), signed(one.high)
+        limits = f"{low} to {high}" if low and high else None
+        add(measures, name.upper(), signed(one.mean), limits, _p(one.p), one.won, one.lost, one.tied, one.reversal or None)
+    note = (
+        "p: two-sided sign-flip test over instances, for each measure by itself. Without: the number of instances without "
+        "which the mean preference would lose its sign."
+    )
+    parts: list[RenderableType] = [Text(printable(head)), Text(""), measures, Text(note)]
+    lr = result.measures.get("lr")
+    if lr is not None:
+        parts += _split(result, lr)
+    chosen = next((result.measures[name] for name in ("rpp", "lr", "ipp", "spl", "pr", "sr") if name in result.measures), None)
+    if chosen is not None:
+        parts += _levels(chosen) + _deciding(result, chosen)
+    return parts
+
+
+def _p(value: float) -> str:
+    if value != value:
+        return ""
+    return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
+
+
+def _split(result: Comparison, lr: MeasureComparison) -> list[RenderableType]:
+    split = table(("LR's mean preference is the sum of", "<"), "pref.")
+    for name, value in (lr.split or {}).items():
+        add(split, name, signed(value))
+    add(split, "mean preference", signed(lr.mean), style="bold")
+    parts: list[RenderableType] = [Text(""), split]
+    if lr.contradiction:
+        preferred, other = (result.first, result.second) if lr.mean > 0 else (result.second, result.first)
+        parts.append(bullets([("!", f"LR prefers {preferred}, which solves less than {other}")]))
+    return parts
+
+
+def _levels(one: MeasureComparison) -> list[RenderableType]:
+    if not one.levels:
+        return []
+    levels = table("return", "instances", "first sooner", "second sooner")
+    for level in one.levels:
+        add(levels, f"{level.level:g}", level.instances, level.first, level.second)
+    return [heading("Levels", "on how many instances who was sooner at a level that either reaches"), levels]
+
+
+def _deciding(result: Comparison, one: MeasureComparison) -> list[RenderableType]:
+    preferred = result.first if one.mean > 0 else result.second
+    note = f"those that speak most for {preferred}, the preferred one, by {one.measure.upper()}"
+    if one.mean == 0:
+        note = f"neither is preferred by {one.measure.upper()}"
+    benchmarks = any(instance.benchmark for instance in one.deciding)
+    columns: list[str | tuple[str, str]] = [("instance", "<"), "preference", "adds"]
+    deciding = table(*([("benchmark", "<")] if benchmarks else []), *columns)
+    for instance in one.deciding[:_SHOWN]:
+        name = [instance.benchmark] if benchmarks else []
+        add(deciding, *name, instance.instance, signed(instance.delta), signed(instance.share, 4))
+    more = len(one.deciding) - _SHOWN
+    parts: list[RenderableType] = [heading("Instances", note), deciding]
+    return [*parts, Text(f"and {more:,} more, all of them in the JSON")] if more > 0 else parts

@@ -1,7 +1,7 @@
 """LR, RPP and IPP of all pairs of systems in one pass.
 
 A kernel knows tensors of integers, not names: it takes :class:`torchpref.grid.Curves` and pairs of system indices and
-returns :class:`PairSums`. All kernels give the same integers.
+returns :class:`PairSums`. All kernels give the same integers; :mod:`torchpref.kernels.choice` says which one works when.
 """
 
 from __future__ import annotations
@@ -10,9 +10,11 @@ from jaxtyping import Int
 from torch import Tensor
 
 from torchpref.grid import Curves
+from torchpref.kernels import choice
 from torchpref.kernels.sums import PairSums
+from torchpref.kernels.warm import warm_up
 
-__all__ = ["PairSums", "compare_pairs"]
+__all__ = ["PairSums", "compare_pairs", "warm_up"]
 
 
 def compare_pairs(curves: Curves, pairs: Int[Tensor, "pair 2"]) -> PairSums:
@@ -22,6 +24,15 @@ def compare_pairs(curves: Curves, pairs: Int[Tensor, "pair 2"]) -> PairSums:
         curves: the runs' jumps on one clock.
         pairs: the two systems of each pair.
     """
+    kernel = choice.kernel_for_pairs(curves, len(pairs))
+    if kernel == "cpu":
+        from torchpref.kernels import cpu
+
+        return cpu.compare_pairs(curves, pairs)
+    if kernel == "cuda":
+        from torchpref.kernels import cuda
+
+        return cuda.compare_pairs(curves, pairs)
     from torchpref.kernels import reference
 
     return reference.compare_pairs(curves, pairs)

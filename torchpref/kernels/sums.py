@@ -2,17 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Callable, Sequence
 
 import torch
-from jaxtyping import Int
+from jaxtyping import Bool, Int
 from torch import Tensor
 
+#: The fields, in order.
+FIELDS = ("lr", "rpp", "ipp", "lr_ties", "rpp_ties", "ipp_ties", "lr_solved", "lr_sooner")
 
-@dataclass(frozen=True)
+IntSums = Int[Tensor, "instance pair"]
+
+
 class PairSums:
     """Sums over the present trial pairs of each (instance, pair of systems); int64 ``[instance, pair]`` each.
+
+    Kernels hand over narrower integers, or leave out what follows from the rest; a field is widened or worked out when
+    it is read, so that what nobody asks for takes no memory.
 
     Attributes:
         lr: sum of LR.
@@ -22,25 +28,105 @@ class PairSums:
         lr_sooner: the part from trial pairs of which both runs succeed. What is left is from those where neither does.
     """
 
-    lr: Int[Tensor, "instance pair"]
-    rpp: Int[Tensor, "instance pair"]
-    ipp: Int[Tensor, "instance pair"]
-    lr_ties: Int[Tensor, "instance pair"]
-    rpp_ties: Int[Tensor, "instance pair"]
-    ipp_ties: Int[Tensor, "instance pair"]
-    lr_solved: Int[Tensor, "instance pair"]
-    lr_sooner: Int[Tensor, "instance pair"]
+    def __init__(
+        self,
+        lr: Tensor | Callable[[], Tensor],
+        rpp: Tensor | Callable[[], Tensor],
+        ipp: Tensor | Callable[[], Tensor],
+        lr_ties: Tensor | Callable[[], Tensor],
+        rpp_ties: Tensor | Callable[[], Tensor],
+        ipp_ties: Tensor | Callable[[], Tensor],
+        lr_solved: Tensor | Callable[[], Tensor],
+        lr_sooner: Tensor | Callable[[], Tensor],
+    ) -> None:
+        values = (lr, rpp, ipp, lr_ties, rpp_ties, ipp_ties, lr_solved, lr_sooner)
+        self._values = dict(zip(FIELDS, values, strict=True))
+
+    def narrow(self, field: str) -> IntSums:
+        """A field in the type in which the kernel has it."""
+        value = self._values[field]
+        return value if isinstance(value, Tensor) else value()
+
+    def _wide(self, field: str) -> IntSums:
+        return self.narrow(field).long()
+
+    @property
+    def lr(self) -> IntSums:
+        """Sum of LR."""
+        return self._wide("lr")
+
+    @property
+    def rpp(self) -> IntSums:
+        """Sum of RPP in millionths."""
+        return self._wide("rpp")
+
+    @property
+    def ipp(self) -> IntSums:
+        """Sum of IPP in millionths."""
+        return self._wide("ipp")
+
+    @property
+    def lr_ties(self) -> IntSums:
+        """Trial pairs tied by LR."""
+        return self._wide("lr_ties")
+
+    @property
+    def rpp_ties(self) -> IntSums:
+        """Trial pairs tied by RPP."""
+        return self._wide("rpp_ties")
+
+    @property
+    def ipp_ties(self) -> IntSums:
+        """Trial pairs tied by IPP."""
+        return self._wide("ipp_ties")
+
+    @property
+    def lr_solved(self) -> IntSums:
+        """LR from trial pairs of which exactly one run succeeds."""
+        return self._wide("lr_solved")
+
+    @property
+    def lr_sooner(self) -> IntSums:
+        """LR from trial pairs of which both runs succeed."""
+        return self._wide("lr_sooner")
+
+    @classmethod
+    def single(
+        cls,
+        lr: IntSums,
+        rpp: IntSums,
+        ipp: IntSums,
+        pairs: Int[Tensor, "pair 2"],
+        present: Bool[Tensor, "instance system"],
+        solved: Bool[Tensor, "instance system"],
+    ) -> PairSums:
+        """The sums of one trial per run: ties and the split follow from the values themselves."""
+        first, second = pairs[:, 0], pairs[:, 1]
+
+        def tied(value: Tensor) -> Callable[[], Tensor]:
+            return lambda: (value == 0) & present[:, first] & present[:, second]
+
+        return cls(
+            lr,
+            rpp,
+            ipp,
+            tied(lr),
+            tied(rpp),
+            tied(ipp),
+            lambda: lr * (solved[:, first] ^ solved[:, second]),
+            lambda: lr * (solved[:, first] & solved[:, second]),
+        )
 
     @classmethod
     def zeros(cls, instances: int, pairs: int, device: torch.device | str) -> PairSums:
-        """Sums to be filled."""
-        return cls(*(torch.zeros((instances, pairs), dtype=torch.int64, device=device) for _ in fields(cls)))
+        """Sums over nothing."""
+        return cls(*(torch.zeros((instances, pairs), dtype=torch.int64, device=device) for _ in FIELDS))
 
     @classmethod
     def cat(cls, parts: Sequence[PairSums], dim: int) -> PairSums:
         """Parts put together along instances (0) or pairs (1)."""
-        return cls(*(torch.cat([getattr(part, field.name) for part in parts], dim) for field in fields(cls)))
+        return cls(*(torch.cat([part.narrow(field) for part in parts], dim) for field in FIELDS))
 
     def to(self, device: str | torch.device) -> PairSums:
         """The sums on another device."""
-        return PairSums(*(getattr(self, field.name).to(device) for field in fields(self)))
+        return PairSums(*(self.narrow(field).to(device) for field in FIELDS))

@@ -75,14 +75,16 @@ CASES: list[Bad] = [
      ["runs.json, line 2", "cut short"]),
     ("JSON list of numbers", "runs.json", b"[1, 2]", {}, ["runs.json, record 1", "object"]),
     ("JSON list without rows", "runs.json", b"[]", {}, ["runs.json", "empty", "at least one row"]),
-    ("JSON of something else", "runs.json", b"{\"version\": 2,\n \"config\": {\"a\": 1}}", {}, ["runs.json", "version, config", "list"]),
+    ("JSON of something else", "runs.json", b'{"version": 2,\n "config": {"a": 1}}', {},
+     ["runs.json", "version, config", "list"]),
     ("JSON columns of unequal length", "runs.json", b'{"system":["a","b"],"instance":["x","x"],"return":[1]}', {},
      ["runs.json", "return: 1", "one length"]),
     ("JSON nested deeply", "runs.json", b"[" * 100_000, {}, ["runs.json", "nested too deeply"]),
     ("NaN in JSON", "runs.json", b'[{"system":"a","instance":"x","return":NaN}]', {},
      ["runs.json, record 1", "return is nan", "leave the cell empty"]),
-    ("NaN in JSON lines", "runs.jsonl", b'{"system":"a","instance":"x","return":1}\n{"system":"b","instance":"x","return":NaN}\n',
-     {}, ["runs.jsonl, line 2", "return is nan", "leave the cell empty"]),
+    ("NaN in JSON lines", "runs.jsonl",
+     b'{"system":"a","instance":"x","return":1}\n{"system":"b","instance":"x","return":NaN}\n', {},
+     ["runs.jsonl, line 2", "return is nan", "leave the cell empty"]),
     ("Infinity in JSON", "runs.jsonl", b'\n{"system":"a","instance":"x","return":Infinity}\n', {},
      ["runs.jsonl, line 2", "'a'", "inf", "finite"]),
     # its columns
@@ -124,7 +126,8 @@ CASES: list[Bad] = [
      ["runs.csv, line 3", "'a'", "'x'", "line 2", "remove"]),
     ("step twice", "runs.csv", STEPS + b"a,x,2,1\n", {}, ["runs.csv, line 5", "step is '2'", "line 3", "remove"]),
     ("step without a number", "runs.csv", STEPS + b"a,x,,1\n", {}, ["runs.csv, line 5", "step is None", "number every step"]),
-    ("maximum of zero", "runs.csv", b"system,instance,score,max_score\na,x,1,0\n", {}, ["line 2", "max_score is 0", "positive"]),
+    ("maximum of zero", "runs.csv", b"system,instance,score,max_score\na,x,1,0\n", {},
+     ["line 2", "max_score is 0", "positive"]),
     ("maximum that is empty", "runs.csv", b"system,instance,score,max_score\na,x,1,\n", {}, ["line 2", "max_score", "highest"]),
     ("maximum that changes", "runs.csv", b"system,instance,step,score,max_score\na,x,1,1,3\na,x,2,1,4\n", {},
      ["line 2", "max_score is 3", "4 in the same run"]),
@@ -145,8 +148,12 @@ CASES: list[Bad] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "content", "options", "expected"), [case[1:] for case in CASES], ids=[c[0] for c in CASES])
-def test_one_clear_error(tmp_path: Path, name: str, content: bytes, options: dict[str, Any], expected: list[str]) -> None:
+@pytest.mark.parametrize(
+    ("name", "content", "options", "expected"), [case[1:] for case in CASES], ids=[c[0] for c in CASES]
+)
+def test_one_clear_error(
+    tmp_path: Path, name: str, content: bytes, options: dict[str, Any], expected: list[str]
+) -> None:
     (tmp_path / name).write_bytes(content)
     with pytest.raises(TorchPrefError) as caught:
         read(tmp_path / name, **options)

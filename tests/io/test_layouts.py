@@ -66,7 +66,9 @@ def text(table: list[Any], style: str) -> list[Row]:
         words = ["null" if value is None else repr(value) for value in values]
         return "[" + ", ".join(words) + "]" if style == "json" else " ".join(words)
 
-    return [{key: cell(value) if isinstance(value, list) else value for key, value in row.items()} for row in lists(table)]
+    return [
+        {key: cell(value) if isinstance(value, list) else value for key, value in row.items()} for row in lists(table)
+    ]
 
 
 @given(tables())
@@ -119,7 +121,9 @@ def test_step_orders_the_rows_and_is_the_clock_steps() -> None:
 
 
 def test_rewards_are_summed_before_they_are_divided() -> None:
-    runs = from_frame({"system": ["a", "b"], "instance": ["x", "x"], "reward": [[0.1] * 10, [1, 1, 1]], "max_score": [1, 3]})
+    runs = from_frame(
+        {"system": ["a", "b"], "instance": ["x", "x"], "reward": [[0.1] * 10, [1, 1, 1]], "max_score": [1, 3]}
+    )
     assert runs.returns[0, 0, 0, -1] == 1_000_000
     assert runs.returns[0, 1, 0, :3].tolist() == [333_333, 666_667, 1_000_000]
     bare = from_frame({"system": ["a"], "instance": ["x"], "reward": [[0.25, 0.5]]})
@@ -188,7 +192,9 @@ def test_repeated_rows_are_trials_with_a_warning() -> None:
 
 def test_trials_with_any_labels_in_natural_order() -> None:
     labels = ["seed10", "seed9", "seed1"]
-    runs = from_frame({"system": ["a"] * 3, "instance": ["x"] * 3, "trial": labels, "success": [1, 0, 0], "cost": [1, 2, 3]})
+    runs = from_frame(
+        {"system": ["a"] * 3, "instance": ["x"] * 3, "trial": labels, "success": [1, 0, 0], "cost": [1, 2, 3]}
+    )
     assert runs.times["cost"].flatten().tolist() == [3 * 10**9, 2 * 10**9, 10**9]
 
 
@@ -196,7 +202,9 @@ def test_a_shared_trial_label_keeps_its_place_and_identifiers_of_runs_do_not_mak
     seeds = [("a", "x", 0), ("a", "x", 1), ("a", "x", 2), ("b", "x", 2)]
     runs = from_frame([{"system": s, "instance": i, "trial": t, "success": 1, "cost": 1} for s, i, t in seeds])
     assert runs.present.tolist() == [[[True, True, True], [False, False, True]]]
-    ids = [{"system": s, "instance": f"i{k}", "trial": f"{s}-{k}", "success": 1, "cost": 1} for s in "ab" for k in range(5)]
+    ids = [
+        {"system": s, "instance": f"i{k}", "trial": f"{s}-{k}", "success": 1, "cost": 1} for s in "ab" for k in range(5)
+    ]
     assert from_frame(ids).shape == (5, 2, 1, 1)
 
 
@@ -239,14 +247,17 @@ def test_a_clock_that_runs_backwards_is_held() -> None:
 def test_distinct_times_on_one_tick_are_counted_and_float_noise_is_not_distinct() -> None:
     def of(*costs: float, **options: Any) -> dict[str, int]:
         names = [chr(97 + k) for k in range(len(costs))]
-        return kinds(from_frame({"system": names, "instance": ["x"] * len(costs), "success": [1] * len(costs), "cost": costs}))
+        return kinds(
+            from_frame({"system": names, "instance": ["x"] * len(costs), "success": [1] * len(costs), "cost": costs})
+        )
 
     assert of(0.1 + 0.2, 0.3) == {}
     assert of(0.1234567891, 0.1234567892) == {"merged_times": 1}
     coarse = from_frame({"system": ["a", "b"], "instance": ["x", "x"], "success": [1, 1], "steps": [1.2, 1.4]})
     assert finding(coarse, "merged_times").systems == ("a", "b")
     fine = from_frame(
-        {"system": ["a", "b"], "instance": ["x", "x"], "success": [1, 1], "steps": [1.2, 1.4]}, resolution={"steps": 0.1}
+        {"system": ["a", "b"], "instance": ["x", "x"], "success": [1, 1], "steps": [1.2, 1.4]},
+        resolution={"steps": 0.1},
     )
     assert fine.times["steps"].flatten().tolist() == [12, 14] and not fine.findings
 
@@ -259,7 +270,13 @@ def test_empty_cells_within_a_run_gain_nothing() -> None:
 
 
 def test_reference_times() -> None:
-    table = {"system": ["a", "b"], "instance": ["x", "x"], "success": [1, 1], "cost": [1, 2], "reference_time": [0.5, None]}
+    table = {
+        "system": ["a", "b"],
+        "instance": ["x", "x"],
+        "success": [1, 1],
+        "cost": [1, 2],
+        "reference_time": [0.5, None],
+    }
     assert from_frame(table).reference_ticks().tolist() == [500_000_000]
     two = table | {"seconds": [3, 4]}
     assert from_frame(two, clock="cost").reference_times["cost"].tolist() == [500_000_000]
@@ -277,7 +294,9 @@ def test_truncated_runs() -> None:
 
 
 def test_other_clocks_by_prefix() -> None:
-    runs = from_frame({"system": ["a"], "instance": ["x"], "success": [1], "moves": [3]}, columns={"clock:moves": "moves"})
+    runs = from_frame(
+        {"system": ["a"], "instance": ["x"], "success": [1], "moves": [3]}, columns={"clock:moves": "moves"}
+    )
     assert runs.clocks == ("moves",) and runs.times["moves"].item() == 3_000_000
 
 

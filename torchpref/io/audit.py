@@ -195,13 +195,17 @@ def _described(audit: Audit) -> list[str]:
         lines.append(f"  benchmark   {name}: {size} instances")
     for name, clock in audit.clocks.items():
         known = "no step" if clock.known is None else f"known for {clock.known:.1%} of the steps"
-        ends = "" if clock.least is None else f"; runs end at {clock.least:g} to {clock.most:g} (median {clock.median:g})"
+        ends = (
+            "" if clock.least is None else f"; runs end at {clock.least:g} to {clock.most:g} (median {clock.median:g})"
+        )
         meant = " (the one that is meant)" if name == audit.clock and len(audit.clocks) > 1 else ""
         lines.append(f"  clock       {name}{meant}: {known}{ends}")
     width = min(max((len(name) for name in audit.systems), default=6), 48)
     lines.append(f"  {'system':<{width}}  instances  runs  success  return")
     for name, system in audit.systems.items():
-        rates = (f"{100 * rate:.1f}%" if rate is not None else "-" for rate in (system.success_rate, system.partial_return))
+        rates = (
+            f"{100 * rate:.1f}%" if rate is not None else "-" for rate in (system.success_rate, system.partial_return)
+        )
         shown = name if len(name) <= width else name[: width - 1] + "…"
         lines.append("  {:<{}}  {:>9}  {:>4}  {:>7}  {:>6}".format(shown, width, system.instances, system.runs, *rates))
     return lines

@@ -238,7 +238,9 @@ def _per_instance(table: Table, column: str, resolution: float) -> torch.Tensor:
     odd = np.flatnonzero(result[instance[said]] != tick)
     if len(odd):
         position = int(said[odd[0]])
-        other = int(said[np.flatnonzero((instance[said] == instance[position]) & (tick == result[instance[position]]))[0]])
+        other = int(
+            said[np.flatnonzero((instance[said] == instance[position]) & (tick == result[instance[position]]))[0]]
+        )
         name = table.names.instances[int(instance[position])]
         raise table.column(column).refuse(
             position,
@@ -246,5 +248,3 @@ def _per_instance(table: Table, column: str, resolution: float) -> torch.Tensor:
             "give one reference time per instance",
         )
     return torch.from_numpy(result)
-
-

@@ -130,9 +130,7 @@ def numbers(column: Column, *, words: bool = False, refuse_nan: bool = False) ->
     return result
 
 
-def _slow_numbers(
-    column: Column, unread: polars.Series, words: bool
-) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _slow_numbers(column: Column, unread: polars.Series, words: bool) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
     """Cells that are no plain numbers: blanks around them, empty words, yes and no; an error for anything else.
 
     Returns their values and which of them say NaN, as opposed to being empty.

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -147,27 +148,23 @@ def identical(seen: Seen) -> Iterator[Finding]:
     for clock in seen.runs.clocks:
         if clock not in ("steps", "turns"):
             timed |= (seen.ticks(clock) > 0).any(-1)
-    instance, system, trial = np.nonzero(timed & seen.present & (seen.final > 0))
-    _, position, count = np.unique(
-        np.c_[instance * n_systems + system, prints[instance, system, trial].view(np.int64)],
-        axis=0,
-        return_inverse=True,
-        return_counts=True,
-    )
-    twice = np.zeros(prints.shape, dtype=bool)
-    twice[instance, system, trial] = count[position.reshape(-1)] > 1
+    runs = np.argwhere(timed & seen.present & (seen.final > 0))
+    cells, same_run = runs[:, 0] * n_systems + runs[:, 1], prints[tuple(runs.T)].view(np.int64)
+    _, position, count = np.unique(np.c_[cells, same_run], axis=0, return_inverse=True, return_counts=True)
+    twice = np.zeros(prints.shape, dtype=np.bool_)
+    twice[tuple(runs.T)] = count[position.reshape(-1)] > 1
     yield from finding(
         "identical_trials",
         "trials of one system on one instance with the same levels at the same times (the same run twice?); runs",
         int(twice.sum()),
-        seen.names(twice.any((0, 2))),
-        seen.examples(twice.any((1, 2))),
+        seen.names(np.asarray(twice.any((0, 2)))),
+        seen.examples(np.asarray(twice.any((1, 2)))),
     )
 
 
 def _fingerprints(seen: Seen) -> NDArray[np.uint64]:
     """A number per run that is equal for equal runs (levels, times on all clocks, length), and otherwise hardly ever."""
-    tracks = [seen.returns, *(seen.ticks(clock) for clock in seen.runs.clocks)]
+    tracks: list[NDArray[Any]] = [seen.returns, *(seen.ticks(clock) for clock in seen.runs.clocks)]
     lengths = seen.runs.lengths.cpu().numpy()
     steps = seen.returns.shape[-1]
     found = (lengths.astype(np.uint64) + np.uint64(2)) * seen.present

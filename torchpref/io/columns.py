@@ -95,7 +95,7 @@ def needed(mapping: Mapping[str, str], available: Sequence[str], where: str) -> 
 def rename(frame: polars.DataFrame, mapping: Mapping[str, str], where: str) -> polars.DataFrame:
     """The columns of the tidy table out of a file's columns; joined names stand with ``/`` between them.
 
-    A cell of a joined column that is empty makes the whole name empty, which is an error later on, with its row.
+    A joined name is empty only where all of its parts are.
     """
     import polars as pl
 
@@ -111,8 +111,11 @@ def rename(frame: polars.DataFrame, mapping: Mapping[str, str], where: str) -> p
             elif len(parts) == 1:
                 expressions.append(pl.col(parts[0]).alias(name))
             else:
-                joined = [names_expr(part, frame.schema[part]) for part in parts]
-                expressions.append(pl.concat_str(joined, separator=JOINT).alias(name))
+                cells = [names_expr(part, frame.schema[part]) for part in parts]
+                joined = pl.concat_str([cell.fill_null("") for cell in cells], separator=JOINT)
+                expressions.append(
+                    pl.when(pl.any_horizontal(cell.is_not_null() for cell in cells)).then(joined).alias(name)
+                )
         elif name in available:
             expressions.append(pl.col(name))
     if ROW in frame.columns:

@@ -127,7 +127,11 @@ def _lists(
     if unknown is not None and unknown.any():
         flat = flat.set(pl.Series(unknown.reshape(-1)), None)
     lists = flat.reshape((count, width)).arr.to_list()
-    return pl.DataFrame({"lists": lists, "length": lengths}).select(pl.col("lists").list.head("length").alias(name)).to_series()
+    return (
+        pl.DataFrame({"lists": lists, "length": lengths})
+        .select(pl.col("lists").list.head("length").alias(name))
+        .to_series()
+    )
 
 
 def _is_selection(runs: Trajectories) -> bool:
@@ -169,7 +173,9 @@ def _as_polars(frame: Any, mapping: Mapping[str, str], where: Sequence[str]) -> 
         try:
             return pl.DataFrame(frame)
         except Exception as error:
-            raise DataError(f"the {type(frame).__name__} cannot be read as a table ({error}); convert it to polars") from error
+            raise DataError(
+                f"the {type(frame).__name__} cannot be read as a table ({error}); convert it to polars"
+            ) from error
     raise UsageError(
         f"a {type(frame).__name__} is no table; give a pandas, polars or Arrow table, a dict of columns or a list of rows"
     )

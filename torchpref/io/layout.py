@@ -24,7 +24,7 @@ def points(tidy: Tidy, notes: Notes, clock: str | None = None) -> Points:
         DataError: a column is missing, there are two value columns, a cell cannot be read, a run stands twice.
     """
     frame = tidy.frame
-    kind = value_column(frame.columns, tidy.mapped, frame.columns, tidy.place)
+    kind = value_column(frame.columns, tidy.mapped, tidy.columns or frame.columns, tidy.place)
     rows = frame[ROW].to_numpy().astype(np.int64) if ROW in frame.columns else np.arange(frame.height)
     names = encode(tidy, rows)
     notes.systems = names.systems

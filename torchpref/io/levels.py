@@ -35,7 +35,11 @@ def levels(points: Points, notes: Notes) -> NDArray[np.int64]:
     )
     values = np.where(empty, 0.0, values)
     if points.table.kind == "reward":
-        values = pl.DataFrame({"run": run, "value": values}).select(pl.col("value").cum_sum().over("run"))["value"].to_numpy()
+        values = (
+            pl.DataFrame({"run": run, "value": values})
+            .select(pl.col("value").cum_sum().over("run"))["value"]
+            .to_numpy()
+        )
     if points.table.kind in ("reward", "score"):
         values = values / _maximum(points, run, notes)[run]
     scaled = np.rint(values * MILLION)
@@ -71,7 +75,9 @@ def _maximum(points: Points, run: NDArray[np.int64], notes: Notes) -> Floats:
     given = points.maximum
     bad = np.flatnonzero(~np.isnan(given) & ~((given > 0) & np.isfinite(given)))
     if len(bad):
-        raise _refuse(points, int(bad[0]), "max_score", given, "not a positive number", "give the highest score possible")
+        raise _refuse(
+            points, int(bad[0]), "max_score", given, "not a positive number", "give the highest score possible"
+        )
     said = ~np.isnan(given)
     highest = np.full(len(points.lengths), -np.inf)
     lowest = np.full(len(points.lengths), np.inf)
@@ -81,11 +87,18 @@ def _maximum(points: Points, run: NDArray[np.int64], notes: Notes) -> Floats:
     if len(differing):
         point = int(differing[0])
         raise _refuse(
-            points, point, "max_score", given, f"but {highest[run[point]]:g} in the same run", "give one max_score per run"
+            points,
+            point,
+            "max_score",
+            given,
+            f"but {highest[run[point]]:g} in the same run",
+            "give one max_score per run",
         )
     lacking = np.flatnonzero(np.isinf(highest[run]) & points.known[run])
     if len(lacking):
-        raise _refuse(points, int(lacking[0]), "max_score", given, "empty", "give the highest score that the run could reach")
+        raise _refuse(
+            points, int(lacking[0]), "max_score", given, "empty", "give the highest score that the run could reach"
+        )
     highest[np.isinf(highest)] = 1.0
     _note_differing(points, highest, notes)
     return highest

@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from torchpref.errors import DataError
 from torchpref.io.cells import names_expr
-from torchpref.io.columns import listed
-from torchpref.io.tidy import ROW, Tidy
+from torchpref.io.tidy import Tidy
 
 Codes = NDArray[np.int64]
 
@@ -76,10 +75,9 @@ def _filled(tidy: Tidy, name: str, rows: Codes) -> pl.Series:
     cells = frame.select(names_expr(name, frame.schema[name])).to_series()
     if cells.null_count():
         position = int(cells.is_null().arg_true()[0])
-        raise DataError(
-            f"{tidy.locate(int(rows[position]))}: {name} is empty; every row needs one (the columns read are: "
-            f"{listed(column for column in frame.columns if column != ROW)})"
-        )
+        called = f" (column {tidy.mapped[name]})" if tidy.mapped.get(name, name) != name else ""
+        place = tidy.locate(int(rows[position]))
+        raise DataError(f"{place}: {name}{called} is empty; every row needs one: fill it, or leave the row out")
     return cells
 
 

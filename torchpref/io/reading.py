@@ -53,7 +53,9 @@ def refine(tidy: Tidy, mapping: Mapping[str, str], conditions: Sequence[Conditio
     frame = filter_rows(frame, own, tidy.place)
     frame = rename(frame, mapping, tidy.place)
     frame = filter_rows(frame, [condition for condition in conditions if condition not in own], tidy.place)
-    return replace(tidy, frame=frame, mapped=tidy.mapped | set(mapping))
+    return replace(
+        tidy, frame=frame, mapped={**tidy.mapped, **mapping}, columns=tidy.columns or tuple(tidy.frame.columns)
+    )
 
 
 def _table(

@@ -155,7 +155,7 @@ def read_tables(
         filter_rows(pl.DataFrame(schema=available), unknown, place)
     tidy = filter_rows(tidy, others, place)
     _refuse_lacking(opened, extra, mapping, tidy.columns, available)
-    return Tidy(tidy, left_out, locate_row, frozenset(mapping), place)
+    return Tidy(tidy, left_out, locate_row, mapping, place, tuple(own_names))
 
 
 def _chosen(sources: Sequence[Source]) -> tuple[list[Source], tuple[Finding, ...]]:
@@ -168,7 +168,9 @@ def _chosen(sources: Sequence[Source]) -> tuple[list[Source], tuple[Finding, ...
         (chosen if is_table else others).append(source)
     if not chosen:
         names = listed([str(source.path) for source in others], 5)
-        raise DataError(f"no table among the files ({names}); tables end in {', '.join(SUFFIXES)}, or in .gz after that")
+        raise DataError(
+            f"no table among the files ({names}); tables end in {', '.join(SUFFIXES)}, or in .gz after that"
+        )
     if not others:
         return chosen, ()
     examples = tuple(str(source.path) for source in others[:5])
@@ -207,7 +209,8 @@ def _concatenated(frames: list[pl.DataFrame]) -> pl.DataFrame:
 
     mixed = {name for name in types if is_mixed(name)}
     texts = [
-        frame.with_columns(names_expr(name, frame.schema[name]) for name in frame.columns if name in mixed) for frame in frames
+        frame.with_columns(names_expr(name, frame.schema[name]) for name in frame.columns if name in mixed)
+        for frame in frames
     ]
     return pl.concat(texts, how="diagonal_relaxed", rechunk=True)
 

@@ -25,12 +25,14 @@ class CsvTable:
         data: its text.
         columns: the names in its first line.
         separator: what stands between cells.
+        above: blank lines above the first.
     """
 
     path: Path
     data: bytes
     columns: tuple[str, ...]
     separator: str
+    above: int = 0
 
     @classmethod
     def open(cls, path: Path, data: bytes) -> CsvTable:
@@ -41,15 +43,17 @@ class CsvTable:
         """
         if b"\r" in data and b"\n" not in data:
             data = data.replace(b"\r", b"\n")
-        data = data.lstrip(b"\r\n")
+        whole = data
+        data = whole.lstrip(b"\r\n")
+        above = whole.count(b"\n", 0, len(whole) - len(data))
         end = data.find(b"\n")
         line = (data if end < 0 else data[:end]).decode()
         separator = max(SEPARATORS, key=line.count)
         columns = tuple(next(csv.reader(io.StringIO(_first_record(data)), delimiter=separator)))
         twice = sorted({name for name in columns if name and columns.count(name) > 1})
         if twice:
-            raise DataError(f"{path}, line 1: the column {twice[0]!r} stands twice; rename one of them")
-        return cls(path, data, columns, separator)
+            raise DataError(f"{path}, line {above + 1}: the column {twice[0]!r} stands twice; rename one of them")
+        return cls(path, data, columns, separator, above)
 
     def read(self, columns: Sequence[str]) -> tuple[pl.DataFrame, Callable[[int], str]]:
         """Some of the columns, as text, and what says where a row stands.
@@ -81,7 +85,7 @@ class CsvTable:
     def _line(self, row: int) -> str:
         """Where a row stands; counted only when it is asked for."""
         if b'"' not in self.data:
-            return f"{self.path}, line {row + 2}"
+            return f"{self.path}, line {self.above + row + 2}"
         for number, (line, _) in enumerate(self._records()):
             if number == row + 1:
                 return f"{self.path}, line {line}"
@@ -91,10 +95,10 @@ class CsvTable:
         """Line at which each record begins, and its cells."""
         csv.field_size_limit(1 << 30)
         reader = csv.reader(io.StringIO(self.data.decode(), newline=""), delimiter=self.separator)
-        line = 1
+        line = self.above + 1
         for record in reader:
             yield line, record
-            line = reader.line_num + 1
+            line = self.above + reader.line_num + 1
 
     def _refuse_short(self, frame: pl.DataFrame) -> None:
         """Raise for a line with too few cells, which polars fills up in silence."""
@@ -118,7 +122,7 @@ class CsvTable:
     def _explain(self) -> DataError | None:
         """The first line that has another number of cells than the first, in words."""
         width = len(self.columns)
-        total = self.data.rstrip(b"\r\n").count(b"\n") + 1
+        total = self.above + self.data.rstrip(b"\r\n").count(b"\n") + 1
         last = 1
         for line, record in self._records():
             last = line

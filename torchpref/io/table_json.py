@@ -73,7 +73,9 @@ def _lines(path: Path, data: bytes) -> pl.DataFrame:
         if line.strip():
             record = _parse(line.decode(), f"{path}, line {number}")
             if not isinstance(record, dict):
-                raise DataError(f"{path}, line {number}: {str(record)[:40]!r} is no JSON object; give one object per line")
+                raise DataError(
+                    f"{path}, line {number}: {str(record)[:40]!r} is no JSON object; give one object per line"
+                )
             records.append(record)
     return from_records(records)
 
@@ -162,7 +164,9 @@ def series(name: str, cells: list[Any]) -> pl.Series:
     if kinds == {list}:
         inner = {type(element) for cell in cells if cell is not None for element in cell if element is not None}
         if inner <= {int, float, bool}:
-            numbers = [None if cell is None else [None if e is None else float(e) for e in _floats(cell)] for cell in cells]
+            numbers = [
+                None if cell is None else [None if e is None else float(e) for e in _floats(cell)] for cell in cells
+            ]
             return pl.Series(name, numbers, dtype=pl.List(pl.Float64))
         texts = [None if cell is None else [_text(element) for element in cell] for cell in cells]
         return pl.Series(name, texts, dtype=pl.List(pl.String))

@@ -119,7 +119,9 @@ def _utf8(data: bytes, path: Path, encoding: str | None) -> bytes:
     if data.isascii() and b"\0" not in data[:4096]:
         return data
     if b"\0" in data[:4096]:
-        raise DataError(f"{path}: not text that can be read (it holds NUL bytes); if it is UTF-16, read with encoding='utf-16'")
+        raise DataError(
+            f"{path}: not text that can be read (it holds NUL bytes); if it is UTF-16, read with encoding='utf-16'"
+        )
     try:
         data.decode("utf-8")
     except UnicodeDecodeError as error:

@@ -58,7 +58,12 @@ def _note_merged(points: Points, clock: str, scaled: Floats, run: NDArray[np.int
     if not broken.any():
         return
     frame = pl.DataFrame(
-        {"instance": points.instance[run], "system": points.system[run], "tick": np.rint(scaled), "time": np.round(scaled, 3)}
+        {
+            "instance": points.instance[run],
+            "system": points.system[run],
+            "tick": np.rint(scaled),
+            "time": np.round(scaled, 3),
+        }
     ).filter(pl.lit(~np.isnan(scaled)))
     times = frame.group_by("instance", "tick").agg(pl.col("time").n_unique().alias("times"), pl.col("system").unique())
     merged = times.filter(pl.col("times") > 1)

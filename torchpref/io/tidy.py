@@ -7,7 +7,7 @@ rewards and scores. Three layouts: a row per step, a row per run, or a row per r
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
@@ -59,12 +59,14 @@ class Tidy:
         frame: the rows; column ``__row__`` (UInt32), if there, is the number that ``locate`` understands.
         findings: what the reader noticed.
         locate: says where a row stands (``"runs.csv, line 17"``).
-        mapped: the columns that were named by the user, not found by their own name.
+        mapped: the columns that were named by the user, not found by their own name, and what they were called.
         place: what was read, for messages about the whole of it.
+        columns: the columns of what was read, for messages; those of the frame where they are not given.
     """
 
     frame: polars.DataFrame
     findings: tuple[Finding, ...] = ()
     locate: Callable[[int], str] = field(default=frame_row, compare=False)
-    mapped: frozenset[str] = frozenset()
+    mapped: Mapping[str, str] = field(default_factory=dict)
     place: str = "the table"
+    columns: tuple[str, ...] = ()

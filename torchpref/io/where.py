@@ -68,7 +68,9 @@ def filter_rows(frame: polars.DataFrame, conditions: Sequence[Condition], place:
         kept = frame.filter(mask if equal else ~mask)
         if frame.height and not kept.height:
             shown = listed(sorted(map(repr, values)), 12)
-            raise DataError(f"{place}: no row is left by where {_shown(column, equal, patterns)}; its values are {shown}")
+            raise DataError(
+                f"{place}: no row is left by where {_shown(column, equal, patterns)}; its values are {shown}"
+            )
         frame = kept
     return frame if conditions else frame.select(pl.all())
 

@@ -24,6 +24,15 @@ _EXPORTS = {
     "BradleyTerry": "bradley_terry",
     "read": "io",
     "audit": "io.audit",
+    "evaluate": "evaluate",
+    "rank": "ranking",
+    "significance": "significance",
+    "compare": "comparison",
+    "gate": "gating",
+    "plan": "planning",
+    "influence": "influence",
+    "budget_curves": "budget",
+    "meta_evaluate": "meta",
     "TorchPrefError": "errors",
     "DataError": "errors",
     "UsageError": "errors",
@@ -35,18 +44,27 @@ _MODULES = ("grid", "io", "kernels", "meta", "report", "rl", "sgrl")
 if TYPE_CHECKING:
     from torchpref.bradley_terry import BradleyTerry as BradleyTerry
     from torchpref.bradley_terry import bradley_terry as bradley_terry
+    from torchpref.budget import budget_curves as budget_curves
+    from torchpref.comparison import compare as compare
     from torchpref.errors import DataError as DataError
     from torchpref.errors import MissingExtraError as MissingExtraError
     from torchpref.errors import TorchPrefError as TorchPrefError
     from torchpref.errors import TorchPrefWarning as TorchPrefWarning
     from torchpref.errors import UsageError as UsageError
+    from torchpref.evaluate import evaluate as evaluate
+    from torchpref.gating import gate as gate
     from torchpref.grid import time_to_return as time_to_return
+    from torchpref.influence import influence as influence
     from torchpref.io import read as read
     from torchpref.io.audit import audit as audit
     from torchpref.measures import MEASURES as MEASURES
+    from torchpref.meta import meta_evaluate as meta_evaluate
+    from torchpref.planning import plan as plan
     from torchpref.preferences import Preferences as Preferences
     from torchpref.preferences import all_preferences as all_preferences
     from torchpref.preferences import preferences as preferences
+    from torchpref.ranking import rank as rank
+    from torchpref.significance import significance as significance
     from torchpref.trajectories import Trajectories as Trajectories
 
 

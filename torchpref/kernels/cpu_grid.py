@@ -14,6 +14,7 @@ from typing import Any
 
 import numpy as np
 
+from torchpref.errors import DataError
 from torchpref.kernels import numba_support
 from torchpref.kernels.cpu_lanes import compare_lanes, lanes, never
 from torchpref.kernels.cpu_tables import (
@@ -76,7 +77,7 @@ def describe(runs: Runs) -> Array:
     ]
     for wrong in run(scan, calls):
         if wrong >= 0:
-            raise ValueError(f"instance {wrong} has a level outside 1 … 1,000,000 millionths")
+            raise DataError(f"instance {wrong} has a level outside 1 … 1,000,000 millionths")
     return found
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from contextlib import AbstractContextManager
+from unittest.mock import patch
 
 import pytest
 import torch
@@ -11,12 +13,18 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import torchpref as tp
+from torchpref.kernels import choice
 from torchpref.rl import group_advantages, pool_rewards, preference_rewards, ragged_rewards
 from torchpref.rl.pairwise import compare_rollouts
 from torchpref.rl.rollouts import check_inputs, rollouts
 
 MEASURES = ("sr", "pr", "spl", "lr", "rpp", "ipp")
-CLOCKS = ("time", "seconds", "cost", "steps")
+CLOCKS = ("time", "seconds", "cost")
+
+
+def kernel(compiled: bool) -> AbstractContextManager[object]:
+    """Numba for everything, or torch operations for everything."""
+    return patch.object(choice, "groups_compiled", lambda device, pairs, steps, by_step: compiled)
 
 
 def deltas(runs: tp.Trajectories, measure: str, clock: str | None) -> torch.Tensor:
@@ -59,19 +67,21 @@ def tensors(runs: tp.Trajectories, clock: str) -> dict[str, torch.Tensor]:
 @given(
     case=cases(max_trials=1, max_instances=2, max_systems=5),
     measure=st.sampled_from(MEASURES),
-    clock=st.sampled_from(CLOCKS[:3]),
+    clock=st.sampled_from(CLOCKS),
     output=st.sampled_from(["signed", "win_rate"]),
     anchor=st.sampled_from(["success", "return", None]),
     padding=st.integers(0, 2),
+    compiled=st.booleans(),
 )
 def test_equal_to_preferences_on_any_clock(
-    case: Case, measure: str, clock: str, output: str, anchor: str | None, padding: int
+    case: Case, measure: str, clock: str, output: str, anchor: str | None, padding: int, compiled: bool
 ) -> None:
     runs = case.trajectories(padding, clock)
     given_ = tensors(runs, clock)
-    rewards = preference_rewards(
-        measure=measure, clock=clock, resolution=case.resolution, output=output, anchor=anchor, weight=0.3, **given_
-    )
+    with kernel(compiled):
+        rewards = preference_rewards(
+            measure=measure, clock=clock, resolution=case.resolution, output=output, anchor=anchor, weight=0.3, **given_
+        )
     assert rewards.dtype is torch.float64
     torch.testing.assert_close(rewards, expected(runs, measure, clock, output, anchor, 0.3), rtol=0, atol=1e-12)
 
@@ -80,27 +90,32 @@ def test_equal_to_preferences_on_any_clock(
     case=cases(max_trials=1, max_instances=3, max_systems=5, max_steps=7),
     measure=st.sampled_from(MEASURES),
     marked=st.booleans(),
+    compiled=st.booleans(),
 )
-def test_equal_to_preferences_when_steps_are_counted(case: Case, measure: str, marked: bool) -> None:
+def test_equal_to_preferences_when_steps_are_counted(case: Case, measure: str, marked: bool, compiled: bool) -> None:
     given_ = tensors(case.trajectories(), "time")
     truncated = given_["truncated"] if marked else None
     runs = tp.Trajectories(
         given_["returns"], given_["lengths"], present=given_["valid"], truncated=truncated
     )
-    rewards = preference_rewards(
-        given_["returns"], given_["lengths"], measure, valid=given_["valid"], truncated=truncated, anchor=None
-    )
+    with kernel(compiled):
+        rewards = preference_rewards(
+            given_["returns"], given_["lengths"], measure, valid=given_["valid"], truncated=truncated, anchor=None
+        )
     torch.testing.assert_close(rewards, expected(runs, measure, "steps", "signed", None, 0), rtol=0, atol=1e-12)
 
 
-@given(case=cases(max_trials=1, max_instances=1, max_systems=5), measure=st.sampled_from(["lr", "rpp"]))
-def test_by_step_equals_by_level(case: Case, measure: str) -> None:
+@given(
+    case=cases(max_trials=1, max_instances=1, max_systems=5), measure=st.sampled_from(["lr", "rpp"]), compiled=st.booleans()
+)
+def test_by_step_equals_by_level(case: Case, measure: str, compiled: bool) -> None:
     """Counting steps oneself, as a clock, is the same as letting them be counted."""
     given_ = tensors(case.trajectories(), "time")
     del given_["times"]
     steps = torch.arange(1, given_["returns"].shape[-1] + 1).expand(given_["returns"].shape)
-    counted = preference_rewards(measure=measure, anchor=None, **given_)
-    timed = preference_rewards(measure=measure, anchor=None, times=steps, clock="steps", **given_)
+    with kernel(compiled):
+        counted = preference_rewards(measure=measure, anchor=None, **given_)
+        timed = preference_rewards(measure=measure, anchor=None, times=steps, clock="steps", **given_)
     assert torch.equal(counted, timed)
 
 
@@ -109,8 +124,9 @@ def test_by_step_equals_by_level(case: Case, measure: str) -> None:
     measure=st.sampled_from(MEASURES),
     split=st.integers(0, 5),
     steps_counted=st.booleans(),
+    compiled=st.booleans(),
 )
-def test_pool_equals_preferences(case: Case, measure: str, split: int, steps_counted: bool) -> None:
+def test_pool_equals_preferences(case: Case, measure: str, split: int, steps_counted: bool, compiled: bool) -> None:
     """Some systems are the rollouts, the others the pool; the pool may be empty, and of another length."""
     runs = case.trajectories()
     given_ = tensors(runs, "time")
@@ -139,7 +155,8 @@ def test_pool_equals_preferences(case: Case, measure: str, split: int, steps_cou
     if pool["pool_times"] is not None:
         pool["pool_times"] = pad(pool["pool_times"], (0, 2))
     options = {} if steps_counted else {"clock": "time"}
-    rewards = pool_rewards(measure=measure, anchor=None, reference_time=reference, **mine, **pool, **options)
+    with kernel(compiled):
+        rewards = pool_rewards(measure=measure, anchor=None, reference_time=reference, **mine, **pool, **options)
     torch.testing.assert_close(rewards, wanted, rtol=0, atol=1e-12)
 
 

@@ -12,20 +12,30 @@ from torchpref.rl.rewards import group_advantages, pool_rewards, preference_rewa
 
 # Public name -> module that defines it; these may need packages that torchpref does not bring.
 _EXPORTS = {
-    "PreferenceReward": "trl",
-    "preference_pairs": "datasets",
-    "desirable_runs": "datasets",
-    "PreferenceAdvantage": "torchrl",
-    "RecordReturns": "gymnasium",
     "CompareWithReference": "sb3",
+    "LatchedEvents": "gymnasium",
+    "PreferenceAdvantage": "torchrl",
+    "PreferenceReward": "trl",
+    "RecordReturns": "gymnasium",
+    "Trace": "traces",
+    "curve_of_rewards": "traces",
+    "desirable_runs": "datasets",
+    "pad_traces": "traces",
+    "preference_dataset": "datasets",
+    "preference_pairs": "datasets",
 }
 
 if TYPE_CHECKING:
     from torchpref.rl.datasets import desirable_runs as desirable_runs
+    from torchpref.rl.datasets import preference_dataset as preference_dataset
     from torchpref.rl.datasets import preference_pairs as preference_pairs
+    from torchpref.rl.gymnasium import LatchedEvents as LatchedEvents
     from torchpref.rl.gymnasium import RecordReturns as RecordReturns
     from torchpref.rl.sb3 import CompareWithReference as CompareWithReference
     from torchpref.rl.torchrl import PreferenceAdvantage as PreferenceAdvantage
+    from torchpref.rl.traces import Trace as Trace
+    from torchpref.rl.traces import curve_of_rewards as curve_of_rewards
+    from torchpref.rl.traces import pad_traces as pad_traces
     from torchpref.rl.trl import PreferenceReward as PreferenceReward
 
 __all__ = [*_EXPORTS, "group_advantages", "pool_rewards", "preference_rewards", "ragged_rewards"]  # noqa: PLE0604

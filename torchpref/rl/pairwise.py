@@ -20,6 +20,7 @@ from jaxtyping import Int
 from torch import Tensor
 
 from torchpref.grid import LEVEL_PAD
+from torchpref.kernels import choice
 from torchpref.kernels.reference import _interval_sign, level_sign
 from torchpref.measures import TIE_TOLERANCE
 from torchpref.rl.rollouts import Rollouts
@@ -39,28 +40,41 @@ def compare_rollouts(
         rows: the rollouts to judge.
         columns: what they are held against; None for the rollouts of the same group.
         measure: ``lr``, ``rpp`` or ``ipp``.
-        max_cells: bound on (groups × rows × columns × steps) looked up at a time.
+        max_cells: torch operations only, with this bound on (groups × rows × columns × steps) looked up at a time.
     """
     batch, n_rows, steps = rows.reached.shape
     _, n_columns, column_steps = rows.reached.shape if columns is None else columns.reached.shape
+    by_step = measure != "ipp" and rows.ticks is None and (columns is None or columns.ticks is None)
     if max_cells is None:
+        pairs = batch * n_rows * n_columns
+        if choice.groups_compiled(rows.reached.device, pairs, max(steps, column_steps), by_step):
+            return _compiled(rows, columns, measure)
         max_cells = MAX_CELLS if rows.reached.device.type == "cpu" else MAX_CELLS_ON_DEVICE
     block = max(1, max_cells // max(1, n_rows * n_columns * max(steps, column_steps)))
     if batch <= block:
-        return _block(rows, columns, measure)
+        return _block(rows, columns, measure, by_step)
     parts = []
     for start in range(0, batch, block):
         chosen = slice(start, start + block)
-        parts.append(_block(rows.rows(chosen), None if columns is None else columns.rows(chosen), measure))
+        parts.append(_block(rows.rows(chosen), None if columns is None else columns.rows(chosen), measure, by_step))
     return torch.cat(parts)
 
 
-def _block(rows: Rollouts, columns: Rollouts | None, measure: str) -> Int[Tensor, "batch row column"]:
+def _compiled(rows: Rollouts, columns: Rollouts | None, measure: str) -> Int[Tensor, "batch row column"]:
+    from torchpref.kernels.cpu_groups import compare_groups
+
+    def parts(runs: Rollouts) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor]:
+        levels, ticks = (runs.reached, None) if runs.ticks is None else runs.jumps()
+        return levels, ticks, runs.bound, runs.valid
+
+    return compare_groups(*parts(rows), measure, None if columns is None else parts(columns))
+
+
+def _block(
+    rows: Rollouts, columns: Rollouts | None, measure: str, by_step: bool
+) -> Int[Tensor, "batch row column"]:
     across = rows if columns is None else columns
-    if measure != "ipp" and rows.ticks is None and across.ticks is None:
-        delta = _by_step(rows, columns, measure)
-    else:
-        delta = _by_level(rows, columns, measure)
+    delta = _by_step(rows, columns, measure) if by_step else _by_level(rows, columns, measure)
     if measure != "lr":
         delta = torch.where(delta.abs() <= TIE_TOLERANCE, 0, delta)
     both = rows.valid.unsqueeze(-1) & across.valid.unsqueeze(-2)

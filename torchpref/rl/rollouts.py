@@ -14,6 +14,7 @@ from torch import Tensor
 
 from torchpref.errors import DataError, UsageError
 from torchpref.grid import LEVEL_PAD
+from torchpref.kernels import choice
 from torchpref.trajectories import (
     LARGEST_TICK,
     MILLION,
@@ -205,7 +206,6 @@ def _bad_times(scaled: Tensor, inside: Tensor) -> Tensor:
 
 
 def _check_values(inputs: Inputs, what: str) -> None:
-    inside = _inside(inputs)
     steps = inputs.returns.shape[-1]
     bad = inputs.valid & ((inputs.lengths < 0) | (inputs.lengths > steps))
     if bool(bad.any()):
@@ -213,7 +213,7 @@ def _check_values(inputs: Inputs, what: str) -> None:
         raise DataError(f"lengths{place} is {int(inputs.lengths[tuple(place)])}; a length lies between 0 and {steps}")
     values = inputs.returns
     if values.dtype is not torch.bool and not _all_in_range(values):
-        bad = inside & ~((values >= 0) & (values <= 1))
+        bad = _inside(inputs) & ~((values >= 0) & (values <= 1))
         if bool(bad.any()):
             place = bad.nonzero()[0].tolist()
             raise DataError(
@@ -221,7 +221,7 @@ def _check_values(inputs: Inputs, what: str) -> None:
                 "summed rewards divided by the maximum score; mark rollouts that do not count with valid="
             )
     if inputs.times is not None:
-        bad = _bad_times(_scaled(inputs), inside)
+        bad = _bad_times(_scaled(inputs), _inside(inputs))
         if bool(bad.any()):
             place = bad.nonzero()[0].tolist()
             raise DataError(
@@ -251,16 +251,12 @@ def broken(inputs: Inputs) -> Bool[Tensor, "batch rollout"]:
 
 def rollouts(inputs: Inputs) -> Rollouts:
     """The curves of the rollouts: levels in millionths, times in ticks, what a truncated rollout may still have reached."""
-    inside = _inside(inputs)
     steps = inputs.returns.shape[-1]
-    values = torch.where(inside, inputs.returns, 0).double()
-    reached = torch.round(values * MILLION).to(torch.int32)
-    if steps:
-        reached = reached.cummax(-1).values
+    reached = _reached(inputs)
     ticks = None
     if inputs.times is not None:
         scaled = _scaled(inputs)
-        known = inside & ~torch.isnan(scaled)
+        known = _inside(inputs) & ~torch.isnan(scaled)
         ticks = torch.where(known, torch.round(torch.nan_to_num(scaled)).long(), UNKNOWN)
 
     bound = None
@@ -277,3 +273,15 @@ def rollouts(inputs: Inputs) -> Rollouts:
             timed = timed & (stop > 0)
         bound = torch.where(inputs.truncated, torch.where(timed, stop + 1, 0), NEVER)
     return Rollouts(reached, ticks, inputs.zero_is_unknown, bound, inputs.valid)
+
+
+def _reached(inputs: Inputs) -> Int[Tensor, "batch rollout step"]:
+    """The highest return reached by each step in millionths, rounded once from float64."""
+    values = inputs.returns
+    batch, count, steps = values.shape
+    if choice.groups_compiled(values.device, batch * count, steps, by_step=True):
+        from torchpref.kernels.cpu_groups import reach
+
+        return reach(values, torch.where(inputs.valid, inputs.lengths, 0))
+    reached = torch.round(torch.where(_inside(inputs), values, 0).double() * MILLION).to(torch.int32)
+    return reached.cummax(-1).values if steps else reached

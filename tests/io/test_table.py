@@ -184,3 +184,50 @@ def test_list_cells_in_every_kind_of_file(tmp_path: Path) -> None:
     frame = frame.with_columns(pl.col("return").list.eval(pl.element() * 1))
     (tmp_path / "one.jsonl").write_text('{"system":"a","instance":"x","return":[0,1]}')
     assert read(tmp_path / "one.jsonl").lengths.item() == 2
+
+
+@pytest.fixture
+def long_lines(monkeypatch: pytest.MonkeyPatch) -> None:
+    from torchpref.io import table_lines
+
+    monkeypatch.setattr(table_lines, "SAMPLE_BYTES", 2000)
+
+
+@pytest.mark.usefixtures("long_lines")
+@pytest.mark.parametrize(
+    "late",
+    [
+        {},
+        {"cost": 2.5},
+        {"success": True},
+        {"note": float("nan")},
+        {"note": {"a": 1}},
+        {"clock:moves": 3},
+        {"seconds": 0.5},
+        {"seconds": "0.5"},
+        {"instance": 3},
+        {"points": 1.0},
+    ],
+)
+def test_long_files_of_lines_are_read_as_short_ones(tmp_path: Path, late: dict[str, Any]) -> None:
+    rows: list[dict[str, Any]] = [
+        {"system": "ab"[k % 2], "instance": f"x{k // 2}", "points": k % 3, "seconds": k, "empty": None, "more": [1, {}]}
+        for k in range(200)
+    ]
+    rows[-1] |= late
+    (tmp_path / "runs.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    mapping = "score=points,max_score=2"
+    assert read(tmp_path / "runs.jsonl", columns=mapping).equals(Trajectories.from_frame(rows, columns=mapping))
+
+
+@pytest.mark.usefixtures("long_lines")
+def test_a_damaged_line_far_down_is_named(tmp_path: Path) -> None:
+    rows = [json.dumps({"system": "a", "instance": f"x{k}", "success": 1}) for k in range(200)]
+    rows[150] = rows[150][:-3]
+    (tmp_path / "runs.jsonl").write_text("\n".join(rows))
+    with pytest.raises(DataError, match=r"runs\.jsonl, line 151.*not valid JSON"):
+        read(tmp_path / "runs.jsonl")
+    rows[150] = rows[0].replace("x0", "z").replace("1}", "3}")
+    (tmp_path / "runs.jsonl").write_text("\n\n".join(rows))
+    with pytest.raises(DataError, match=r"runs\.jsonl, line 301: success is 3"):
+        read(tmp_path / "runs.jsonl")

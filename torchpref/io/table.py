@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import bisect
 import itertools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
@@ -18,8 +18,9 @@ from torchpref.io.columns import listed, needed, rename, value_column
 from torchpref.io.readers.base import Source
 from torchpref.io.table_csv import CsvTable
 from torchpref.io.table_json import JsonTable
+from torchpref.io.table_lines import LinesTable, is_lines
 from torchpref.io.text import GZIP, read_text, refuse_foreign
-from torchpref.io.tidy import ROW, Tidy, is_tidy
+from torchpref.io.tidy import COLUMNS, ROW, Tidy, is_tidy
 from torchpref.io.where import Condition, filter_rows
 
 #: Files in a folder that are tried as tables; a file that is named by itself is always tried.
@@ -56,7 +57,7 @@ class ColumnarTable:
         return frame, lambda row: f"{self.path}, row {row + 1}"
 
 
-def open_table(source: Source, encoding: str | None = None) -> Opened:
+def open_table(source: Source, encoding: str | None = None, mentioned: Collection[str] = COLUMNS) -> Opened:
     """Look at a file's columns; what kind of table it is shows in its content.
 
     Raises:
@@ -78,6 +79,8 @@ def open_table(source: Source, encoding: str | None = None) -> Opened:
         refuse_foreign(path, head[:16])
     data = read_text(path, encoding)
     if data.lstrip()[:1] in (b"{", b"["):
+        if data.lstrip()[:1] == b"{" and is_lines(data):
+            return LinesTable.open(path, data, mentioned)
         return JsonTable.open(path, data)
     return CsvTable.open(path, data)
 
@@ -115,7 +118,9 @@ def read_tables(
         DataError: a file is no table, or lacks a column that is needed.
     """
     chosen, left_out = _chosen(sources)
-    opened = [(source, open_table(source, encoding)) for source in chosen]
+    mentioned = {*COLUMNS, *(column for column, _, _ in conditions), *mapping.values()}
+    mentioned |= {part.strip() for source in mapping.values() for part in source.split("+")}
+    opened = [(source, open_table(source, encoding, mentioned)) for source in chosen]
     extra = {id(source): _extra_columns(source, table.columns) for source, table in opened}
     available = list(dict.fromkeys(itertools.chain(*(table.columns for _, table in opened), *extra.values())))
     place = str(chosen[0].path) if len(chosen) == 1 else f"{chosen[0].path} and {len(chosen) - 1} more"

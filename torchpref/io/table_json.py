@@ -1,8 +1,7 @@
-"""Tables in JSON: one object per line, a list of objects, or an object of columns."""
+"""Tables in one JSON value: a list of objects, or an object of columns."""
 
 from __future__ import annotations
 
-import io
 import json
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -44,57 +43,19 @@ class JsonTable:
         """
         if data.lstrip()[:1] == b"[":
             return cls(_rows(path, _whole(path, data)), lambda row: f"{path}, record {row + 1}")
-        if _is_lines(data):
-            return cls(_lines(path, data), lambda row: f"{path}, line {_line_of(data, row)}")
         return cls(_object(path, _whole(path, data)), lambda row: f"{path}, record {row + 1}")
 
 
-def _is_lines(data: bytes) -> bool:
-    """Whether the first line is an object of its own that is one row."""
-    first = data.lstrip().split(b"\n", 1)[0].strip()
-    if first.startswith(b"{") and first.endswith(b"}"):
-        try:
-            row = json.loads(first)
-        except (ValueError, RecursionError):
-            return True
-        nested = all(isinstance(cell, list | dict) for cell in row.values())
-        return not (row and nested and not data.lstrip()[len(first) :].strip())
-    # a last line that was cut short, after others or alone
-    return b"\n" not in data.strip() or b"}\n{" in data.replace(b"\r", b"")
-
-
-def _lines(path: Path, data: bytes) -> pl.DataFrame:
-    try:
-        return pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
-    except (pl.exceptions.PolarsError, OverflowError):
-        pass  # NaN, mixed types, damage: line by line, with our own errors
-    records = []
-    for number, line in enumerate(data.split(b"\n"), 1):
-        if line.strip():
-            record = _parse(line.decode(), f"{path}, line {number}")
-            if not isinstance(record, dict):
-                raise DataError(
-                    f"{path}, line {number}: {str(record)[:40]!r} is no JSON object; give one object per line"
-                )
-            records.append(record)
-    return from_records(records)
-
-
-def _line_of(data: bytes, row: int) -> int:
-    """The line at which a row stands, blank lines counted."""
-    seen = -1
-    for number, line in enumerate(data.split(b"\n"), 1):
-        seen += bool(line.strip())
-        if seen == row:
-            return number
-    return row + 1
-
-
 def _whole(path: Path, data: bytes) -> Any:
-    return _parse(data.decode(), str(path))
+    return parse(data.decode(), str(path))
 
 
-def _parse(text: str, place: str) -> Any:
+def parse(text: str, place: str) -> Any:
+    """One JSON value; NaN and Infinity are taken as Python's own writer writes them.
+
+    Raises:
+        DataError: it is damaged, cut short, or nested too deeply.
+    """
     try:
         return json.loads(text)
     except json.JSONDecodeError as error:

@@ -28,7 +28,7 @@ BEST = "best_time"
 #: In front of the name of a clock that is not one of ``CLOCKS``: ``clock:moves``.
 OTHER_CLOCK = "clock:"
 COLUMNS = (*NAMES, *MARKS, *CLOCKS, *VALUES, REFERENCE)
-_PREFIXES = (OTHER_CLOCK, REFERENCE + "_", BEST + "_")
+PREFIXES = (OTHER_CLOCK, REFERENCE + "_", BEST + "_")
 
 #: Number of the row in what was read, so that messages can say where; optional in a reader's frame.
 ROW = "__row__"
@@ -36,7 +36,7 @@ ROW = "__row__"
 
 def is_tidy(name: str) -> bool:
     """Whether a column name is one of the tidy table's."""
-    return name in COLUMNS or name.startswith(_PREFIXES)
+    return name in COLUMNS or name.startswith(PREFIXES)
 
 
 def clock_columns(columns: Iterable[str]) -> dict[str, str]:

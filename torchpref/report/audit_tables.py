@@ -14,6 +14,9 @@ from torchpref.report.tables import findings_parts
 if TYPE_CHECKING:
     from torchpref.io.audit import Audit
 
+#: How many systems a finding names here; all of them stand in the JSON.
+_NAMED = 50
+
 
 def audit_tables(audit: Audit) -> list[RenderableType]:
     """The tables of :func:`torchpref.audit`."""
@@ -41,7 +44,7 @@ def audit_tables(audit: Audit) -> list[RenderableType]:
     parts += [Text(""), systems]
     warnings = [finding for finding in audit.findings if finding.severity != "note"]
     notes = [finding for finding in audit.findings if finding.severity == "note"]
-    parts += findings_parts(warnings) + findings_parts(notes, "Notes")
+    parts += findings_parts(warnings, limit=_NAMED) + findings_parts(notes, "Notes", limit=_NAMED)
     if not audit.findings:
         parts.append(heading("Nothing suspicious"))
     return parts

@@ -18,7 +18,6 @@ from torchpref.report.numbers import printable
 PLAIN = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 #: The same where the stream can show it.
 FINE = Box("    \n    \n ── \n    \n    \n    \n    \n    \n")
-_NAMED_SYSTEMS = 4
 
 
 def render(parts: Sequence[RenderableType], width: int = 100, ascii_only: bool = False) -> str:
@@ -87,7 +86,7 @@ def bullets(items: Sequence[tuple[str, str]]) -> Table:
     return grid
 
 
-def names(systems: Sequence[str], limit: int = _NAMED_SYSTEMS) -> str:
+def names(systems: Sequence[str], limit: int = 4) -> str:
     """Some names and how many more there are."""
     more = f" and {len(systems) - limit} more" if len(systems) > limit else ""
     return ", ".join(systems[:limit]) + more

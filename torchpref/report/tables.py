@@ -22,22 +22,22 @@ _BAR = 20
 _SIGN = {"warning": "!", "note": "-", "error": "!!"}
 
 
-def finding_text(finding: Finding) -> str:
-    """A finding in a sentence: what, how often, which systems, where for example."""
+def finding_text(finding: Finding, limit: int = 4) -> str:
+    """A finding in a sentence: what, how often, which systems (the first ones), where for example."""
     text = f"{finding.message} ({finding.count:,})"
     if finding.systems:
         count = len(finding.systems)
-        text += f"; {count} system{'s' if count != 1 else ''}: {names(finding.systems)}"
+        text += f"; {count} system{'s' if count != 1 else ''}: {names(finding.systems, limit)}"
     if finding.examples:
         text += f"; e.g. {finding.examples[0]}"
     return text
 
 
-def findings_parts(findings: Sequence[Finding], title: str = "Warnings") -> list[RenderableType]:
-    """Findings as marked lines under a headline; nothing if there are none."""
+def findings_parts(findings: Sequence[Finding], title: str = "Warnings", limit: int = 4) -> list[RenderableType]:
+    """Findings as marked lines under a headline, each with so many systems named; nothing if there are none."""
     if not findings:
         return []
-    return [heading(title), bullets([(_SIGN[finding.severity], finding_text(finding)) for finding in findings])]
+    return [heading(title), bullets([(_SIGN[each.severity], finding_text(each, limit)) for each in findings])]
 
 
 # ------------------------------------------------------------------------------------------------------ evaluation

@@ -17,7 +17,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from torchpref.errors import UsageError
-from torchpref.exact_sum import exact_sum
+from torchpref.exact_sum import exact_sum, power_of_two_scale
 from torchpref.grid import Curves, Grid, curves, time_to_level
 from torchpref.kernels import PairSums, compare_pairs
 from torchpref.measures import CURVE_MEASURES, TIE_TOLERANCE, describe, resolve_measures
@@ -102,16 +102,21 @@ class Preferences:
         values = sums.double() / (self.trial_pairs * self.unit).double()
         return torch.where(self.mask, values, torch.nan)
 
+    @cached_property
+    def _scale(self) -> float:
+        """Scale of the fixed-point sums: by the weights alone, so that parts of the data summed elsewhere have it too."""
+        return power_of_two_scale(float(self.weights.max()) if self.weights.numel() else 0.0)
+
     def pair_means(self) -> Float[Tensor, " pair"]:
         """Δ̄ of every pair over its shared instances; NaN where it shares none."""
         return self._weighted(self.delta)
 
     def pair_weights(self) -> Float[Tensor, " pair"]:
         """Sum of the weights of the instances that each pair shares."""
-        return exact_sum(self.mask.double() * self.weights.unsqueeze(1))
+        return exact_sum(self.mask.double() * self.weights.unsqueeze(1), scale=self._scale)
 
     def _weighted(self, values: Float[Tensor, "instance pair"]) -> Float[Tensor, " pair"]:
-        total = exact_sum(values * self.weights.unsqueeze(1))
+        total = exact_sum(values * self.weights.unsqueeze(1), scale=self._scale)
         weight = self.pair_weights()
         return torch.where(weight > 0, total / weight, torch.nan)
 
@@ -149,7 +154,7 @@ class Preferences:
         """Share of tied trial pairs within an (instance, pair), averaged over instances and pairs; NaN without any."""
         share = torch.where(self.mask, self.ties.double() / self.trial_pairs.double(), 0.0)
         count = int(self.mask.sum())
-        return float(exact_sum(share.flatten())) / count if count else float("nan")
+        return float(exact_sum(share.flatten(), scale=1.0)) / count if count else float("nan")
 
     @property
     def run_pairs(self) -> int:

@@ -310,7 +310,7 @@ class Read:
         tidy = reader.read(found.sources, options)
         self.frame = tidy.frame
         self.findings = {finding.kind: finding for finding in (*found.findings, *tidy.findings)}
-        self.rows = {(row["system"], row["benchmark"], row["instance"], row["trial"]): row for row in tidy.frame.iter_rows(named=True)}
+        self.rows = {(row["system"], row.get("benchmark", ""), row["instance"], row.get("trial", 0)): row for row in tidy.frame.iter_rows(named=True)}
 
     def row(self, system: str, instance: str, trial: int = 0, benchmark: str = "") -> Row:
         return self.rows[(system, benchmark, instance, trial)]

@@ -44,7 +44,7 @@ def test_all_formats_are_registered() -> None:
 def test_two_formats_at_once_are_refused_and_named(tmp_path: Path) -> None:
     for name in ("intercode", "tau-bench"):
         LOGS[name](tmp_path / "log")
-    with pytest.raises(DataError, match=r"logs of 2 formats at once \(tau-bench: .*; intercode: .*format="):
+    with pytest.raises(DataError, match=r"logs of 2 formats at once \(intercode: .*; tau-bench: .*format="):
         detect_format(walk(tmp_path / "log"))
     found = select_format("tau-bench", walk(tmp_path / "log"))
     assert [source.path.name for source in found.sources] == ["tool-calling-m-1.json"]
@@ -57,14 +57,15 @@ def test_files_beside_the_logs_are_left_out_and_counted(tmp_path: Path) -> None:
     put(path / "picture.png", b"\x89PNG\r\n\x1a\n")
     put(path / "empty.json", "")
     read = Read(path)
-    assert read.findings["files_left_out"].count == 3
+    assert read.findings["files_left_out"].count == 2
+    assert read.findings["files_empty"].count == 1
     assert read.findings["files_left_out"].severity == "note"
 
 
 def test_a_file_given_by_name_and_left_out_is_a_warning(tmp_path: Path) -> None:
     path = log("tau-bench", tmp_path) / "tool-calling-m-1.json"
     notes = put(tmp_path / "notes.txt", "hello")
-    assert Read([path, notes]).findings["files_left_out"].severity == "warning"
+    assert Read([path, notes]).findings["files_left_out_by_name"].severity == "warning"
 
 
 def test_a_table_is_no_log(tmp_path: Path) -> None:
@@ -172,7 +173,7 @@ class TestOtherPackages:
 
     def test_what_is_no_reader_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.offer(monkeypatch, object())
-        with pytest.raises(UsageError, match="'ourlog' .* is a object, not a torchpref Reader"):
+        with pytest.raises(UsageError, match="'ourlog' .* is of type object, not a torchpref Reader"):
             readers()
 
     def test_a_name_that_is_taken_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -14,7 +14,7 @@ from functools import cache
 from importlib import import_module
 
 from torchpref.errors import DataError, TorchPrefError, UsageError
-from torchpref.findings import Finding
+from torchpref.findings import Finding, Severity
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.files import walk
 
@@ -80,7 +80,7 @@ def _foreign(taken: set[str]) -> tuple[Reader, ...]:
             ) from error
         if not isinstance(reader, Reader):
             raise UsageError(
-                f"the entry point {entry.name!r} ({entry.value}) in group {GROUP!r} is a {type(reader).__name__}, "
+                f"the entry point {entry.name!r} ({entry.value}) in group {GROUP!r} is of type {type(reader).__name__}, "
                 "not a torchpref Reader"
             )
         if reader.name in taken:
@@ -114,17 +114,16 @@ def detect_format(sources: Sequence[Source]) -> Detection:
         DataError: logs of two formats, empty files only, or a pickle given by name: pickles run code when loaded and are
             never loaded.
     """
-    _refuse_pickles(sources)
-    full = [source for source in sources if source.head]
-    if not full:
-        raise DataError(f"{_named(sources)}: empty, nothing to read")
+    full = _with_content(sources)
     found: dict[str, list[Source]] = {}
-    for reader in readers():
-        hits = [source for source in full if _detects(reader.detect, source)]
-        if hits:
-            found[reader.name] = hits
+    for position, source in enumerate(full):
+        names = _recognised(source)
+        if not names and (deeper := source.deeper()) is not None and (names := _recognised(deeper)):
+            full[position] = source = deeper
+        for name in names:
+            found.setdefault(name, []).append(source)
     if not found:
-        return Detection(None, tuple(full), tuple(s for s in sources if not s.head), _left_out(sources, full))
+        return Detection(None, tuple(full), tuple(s for s in sources if s.blank), _left_out(sources, full))
     for name in list(found):  # a format all of whose files belong to another's runs is not a format of its own here
         others = [reader_named(other) for other in found if other != name]
         if any(all(_detects(other.companion, source) for source in found[name]) for other in others):
@@ -133,38 +132,60 @@ def detect_format(sources: Sequence[Source]) -> Detection:
         shown = "; ".join(f"{name}: {_named(hits)}" for name, hits in found.items())
         raise DataError(f"logs of {len(found)} formats at once ({shown}); read each alone, or choose one with format=")
     ((name, hits),) = found.items()
-    reader = reader_named(name)
-    chosen = set(map(id, hits))
-    used = [s for s in full if id(s) in chosen or _detects(reader.companion, s)]
-    return _detection(reader, sources, used)
+    return _detection(reader_named(name), sources, full, hits)
+
+
+def _with_content(sources: Sequence[Source]) -> list[Source]:
+    _refuse_pickles(sources)
+    full = [source for source in sources if not source.blank]
+    if not full:
+        raise DataError(f"{_named(sources)}: empty, nothing to read")
+    return full
+
+
+def _recognised(source: Source) -> list[str]:
+    return [reader.name for reader in readers() if _detects(reader.detect, source)]
 
 
 def select_format(name: str, sources: Sequence[Source]) -> Detection:
     """The files of a named format among some; where none is recognised all are tried."""
-    _refuse_pickles(sources)
+    full = _with_content(sources)
     reader = reader_named(name)
-    full = [source for source in sources if source.head]
-    if not full:
-        raise DataError(f"{_named(sources)}: empty, nothing to read")
-    hits = [s for s in full if _detects(reader.detect, s) or _detects(reader.companion, s)]
-    return _detection(reader, sources, hits or full)
+    for position, source in enumerate(full):
+        if not _detects(reader.detect, source) and (deeper := source.deeper()) is not None:
+            full[position] = deeper
+    hits = [source for source in full if _detects(reader.detect, source)]
+    return _detection(reader, sources, full, hits or full)
 
 
-def _detection(reader: Reader, sources: Sequence[Source], used: Sequence[Source]) -> Detection:
-    chosen = set(map(id, used))
-    ignored = tuple(source for source in sources if id(source) not in chosen)
-    return Detection(reader, tuple(used), ignored, _left_out(sources, used))
+def _detection(reader: Reader, sources: Sequence[Source], full: Sequence[Source], hits: Sequence[Source]) -> Detection:
+    """The hits with their companions, in the order of the sources."""
+    chosen = {source.path for source in hits}
+    used = [source for source in full if source.path in chosen or _detects(reader.companion, source)]
+    taken = {source.path for source in used}
+    return Detection(reader, tuple(used), tuple(s for s in sources if s.path not in taken), _left_out(sources, used))
+
+
+_LEFT_OUT: dict[str, tuple[Severity, str]] = {
+    "files_empty": ("warning", "files with nothing in them were left out"),
+    "files_cut_short": ("warning", "files that end in the middle of their first value were left out: were they cut short?"),
+    "files_left_out_by_name": ("warning", "files named by you that are no logs of this format were left out"),
+    "files_left_out": ("note", "files that are no logs of this format were left out"),
+}
 
 
 def _left_out(sources: Sequence[Source], used: Sequence[Source]) -> tuple[Finding, ...]:
-    chosen = set(map(id, used))
-    ignored = [source for source in sources if id(source) not in chosen]
-    if not ignored:
-        return ()
-    named = any(source.root == source.path for source in ignored)
-    message = "files that are no logs of this format were left out"
-    examples = tuple(str(source.path) for source in ignored[:5])
-    return (Finding("files_left_out", "warning" if named else "note", len(ignored), message, (), examples),)
+    taken = {source.path for source in used}
+    kinds: dict[str, list[str]] = {kind: [] for kind in _LEFT_OUT}
+    for source in sources:
+        if source.path not in taken:
+            named = "files_left_out_by_name" if source.root == source.path else "files_left_out"
+            kinds["files_empty" if source.blank else "files_cut_short" if source.cut else named].append(str(source.path))
+    return tuple(
+        Finding(kind, severity, len(kinds[kind]), message, (), tuple(kinds[kind][:5]))
+        for kind, (severity, message) in _LEFT_OUT.items()
+        if kinds[kind]
+    )
 
 
 def _refuse_pickles(sources: Sequence[Source]) -> None:

@@ -21,8 +21,9 @@ MAX_MEMBER = 1 << 30
 MAX_ARCHIVE = 16 << 30
 """The largest archive that is read, all members decompressed, in bytes."""
 MAX_MEMBERS = 1_000_000
-MAX_RATIO = 2000
-"""How many times larger than packed a member over a megabyte may be."""
+MAX_RATIO = 300
+"""How many times larger than packed a member of more than ``SMALL`` bytes may be."""
+SMALL = 32 << 20
 ZSTANDARD = 93
 
 
@@ -88,7 +89,7 @@ class Archive:
         info = self.infos[name]
         where = f"{self.path}: {name}"
         if info.file_size > MAX_MEMBER or (
-            info.file_size > 1 << 20 and info.file_size > MAX_RATIO * max(info.compress_size, 1)
+            info.file_size > SMALL and info.file_size > MAX_RATIO * max(info.compress_size, 1)
         ):
             raise DataError(
                 f"{where}: {info.file_size:,} bytes packed into {info.compress_size:,}; refused, it may be an archive bomb"

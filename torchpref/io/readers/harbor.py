@@ -18,7 +18,7 @@ from torchpref.errors import UsageError
 from torchpref.io.readers import atif
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import read_object
-from torchpref.io.readers.records import Notes, dict_at, elapsed, list_at, several, text_of, total
+from torchpref.io.readers.records import Notes, dict_at, list_at, several, text_of, total
 from torchpref.io.readers.runs import Runs
 from torchpref.io.readers.trajectory_steps import clocks
 
@@ -120,28 +120,22 @@ def _points(
             example=path,
         )
         final, steps = None, []
-    end = _clocks(record, path, notes)
-    if not steps:
-        phase = dict_at(record, "agent_execution")
-        end["seconds"] = elapsed(phase.get("started_at"), phase.get("finished_at"))
-    else:
-        spent = [
-            elapsed(
-                dict_at(step, "agent_execution").get("started_at"), dict_at(step, "agent_execution").get("finished_at")
-            )
-            for step in steps
-        ]
-        end = {
-            name: total(_clocks(step, path, notes)[name] for step in steps) if end[name] is None else end[name]
-            for name in end
-        }
-        end["seconds"] = math.fsum(x for x in spent if x is not None) if all(x is not None for x in spent) else None
+    used = [{"seconds": _took(step, path, notes), **_clocks(step, path, notes)} for step in steps]
+    end = {"seconds": _took(record, path, notes), **_clocks(record, path, notes)}
+    if steps:  # a trial of several steps has no clocks of its own
+        whole = _added_up(used)[-1]
+        end = {name: whole[name] if own is None else own for name, own in end.items()}
     if trajectory is not None:
         told = clocks(read_object(trajectory), trajectory, notes)
         end["steps"] = told["steps"]
         end |= {name: told[name] for name in ("tokens", "cost") if end[name] is None}
-    points = [] if final is None or len(steps) < 2 else _progress(steps, chosen, final, path, notes)
+    points = [] if final is None or len(steps) < 2 else _progress(steps, used, chosen, final, path, notes)
     return [*points[:-1], {"return": final, **end}]
+
+
+def _took(part: Mapping[str, Any], path: Path, notes: Notes) -> float | None:
+    phase = dict_at(part, "agent_execution")
+    return notes.elapsed(phase.get("started_at"), phase.get("finished_at"), path)
 
 
 def _clocks(part: Mapping[str, Any], where: object, notes: Notes) -> dict[str, float | None]:
@@ -150,34 +144,38 @@ def _clocks(part: Mapping[str, Any], where: object, notes: Notes) -> dict[str, f
     return {"tokens": total(tokens), "cost": notes.clock(result.get("cost_usd"), where, "cost_usd")}
 
 
+def _added_up(used: Sequence[Mapping[str, float | None]]) -> list[dict[str, float | None]]:
+    """The clocks after each step; unknown from the first step of which they are not known."""
+    sums: list[dict[str, float | None]] = []
+    for number in range(1, len(used) + 1):
+        parts = {name: [step[name] for step in used[:number]] for name in used[0]}
+        sums.append({name: None if None in values else total(values) for name, values in parts.items()})
+    return sums
+
+
 def _progress(
-    steps: Sequence[Mapping[str, Any]], chosen: str | None, final: float, path: Path, notes: Notes
+    steps: Sequence[Mapping[str, Any]],
+    used: Sequence[Mapping[str, float | None]],
+    chosen: str | None,
+    final: float,
+    path: Path,
+    notes: Notes,
 ) -> list[dict[str, Any]]:
     """What had been reached after each step, by the rule that gives the trial's reward; nothing where neither does."""
-    rewards = [_reward(step.get("verifier_result"), chosen, path, notes) for step in steps]
-    mean = math.fsum(reward or 0.0 for reward in rewards) / len(steps)
-    by_mean, by_last = abs(mean - final) < 1e-9, rewards[-1] is not None and abs(rewards[-1] - final) < 1e-9
-    if not by_mean and not by_last:
+    rewards = [_reward(step.get("verifier_result"), chosen, path, notes) or 0.0 for step in steps]
+    means = [math.fsum(rewards[:number]) / len(steps) for number in range(1, len(steps) + 1)]
+    if abs(means[-1] - final) < 1e-9:
+        values = means
+    elif abs(rewards[-1] - final) < 1e-9:
+        values = rewards
+    else:
         notes.add(
             "steps_disagree",
             "trials whose steps' rewards do not give the trial's: only the latter is read",
             example=path,
         )
         return []
-    points: list[dict[str, Any]] = []
-    seconds: float | None = 0.0
-    spent: dict[str, float | None] = {"tokens": 0.0, "cost": 0.0}
-    for number, (step, reward) in enumerate(zip(steps, rewards, strict=True), 1):
-        phase = dict_at(step, "agent_execution")
-        took = elapsed(phase.get("started_at"), phase.get("finished_at"))
-        seconds = None if seconds is None or took is None else seconds + took
-        used = _clocks(step, path, notes)
-        for name, before in spent.items():
-            now = used[name]
-            spent[name] = None if before is None or now is None else before + now
-        value = math.fsum(r or 0.0 for r in rewards[:number]) / len(steps) if by_mean else reward or 0.0
-        points.append({"return": value, "seconds": seconds, **spent})
-    return points
+    return [{"return": value, **clocks} for value, clocks in zip(values, _added_up(used), strict=True)]
 
 
 READER = Reader(

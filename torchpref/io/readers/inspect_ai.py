@@ -153,7 +153,7 @@ def _sample(
         latest = max((point[clock] for point in points if point.get(clock) is not None), default=None)
         if points[-1][clock] is not None:
             points[-1][clock] = latest
-    epoch = integer_of(sample.get("epoch"))
+    epoch = notes.whole(sample.get("epoch"), where, "epoch")
     runs.add(
         system,
         instance,

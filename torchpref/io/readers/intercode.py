@@ -86,7 +86,7 @@ def _add(
         system = f"{path.absolute().parent.name}/{system}"
     rewards = list_at(record, "turn_history", "rewards")
     summary = dict_at(record, "summary")
-    most = integer_of(summary.get("turns_max"))
+    most = notes.whole(summary.get("turns_max"), where, "turns_max")
     points: list[dict[str, Any]] = []
     for turn, given in enumerate(rewards, 1):
         reward = notes.number(given, f"{where}, turn {turn}", "reward")

@@ -17,7 +17,7 @@ from torchpref.errors import DataError
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import read_lines
 from torchpref.io.readers.naming import GENERIC, folder
-from torchpref.io.readers.records import Notes, dict_at, elapsed, integer_of, list_at, several, text_of, total
+from torchpref.io.readers.records import Notes, dict_at, integer_of, list_at, several, text_of, total
 from torchpref.io.readers.reports import Reports, is_report
 from torchpref.io.readers.runs import Runs
 
@@ -90,7 +90,7 @@ def _file(path: Path, notes: Notes, reports: Reports) -> dict[str, _Run]:
             notes.add("records_without_instance", "records that name no instance were left out", example=where)
             continue
         system = _system(path, record)
-        attempt = integer_of(record.get("attempt")) or 0
+        attempt = notes.whole(record.get("attempt"), where, "attempt") or 0
         if instance in found:
             notes.add(
                 "attempts_several",
@@ -137,7 +137,7 @@ def _clocks(record: Mapping[str, Any], where: str, notes: Notes) -> dict[str, fl
     stamps = [event["timestamp"] for event in events if event.get("timestamp") is not None]
     return {
         "steps": float(steps) if steps else None,
-        "seconds": elapsed(stamps[0], stamps[-1]) if len(stamps) > 1 else None,
+        "seconds": notes.elapsed(stamps[0], stamps[-1], where) if len(stamps) > 1 else None,
         "tokens": total(notes.clock(usage.get(name), where, name) for name in ("prompt_tokens", "completion_tokens")),
         "cost": notes.clock(metrics.get("accumulated_cost"), where, "accumulated_cost"),
     }

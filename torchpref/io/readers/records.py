@@ -17,6 +17,7 @@ from torchpref.io.readers.documents import kind_of
 
 MAX_EXAMPLES = 5
 _BIGGEST = 9.0e18
+_OUT_OF_RANGE = "times below 0 or beyond counting are taken as unknown"
 
 
 @dataclass
@@ -106,11 +107,33 @@ class Notes:
         if result is not None and not 0 <= result < _BIGGEST:
             self.add(
                 "times_out_of_range",
-                "times below 0 or beyond counting are taken as unknown",
+                _OUT_OF_RANGE,
                 example=f"{where}: {name} {value!r}",
             )
             return None
         return result
+
+    def whole(self, value: Any, where: object, name: str) -> int | None:
+        """A whole number at least 0; anything else but null is counted and is none."""
+        result = integer_of(value)
+        if result is None and value is not None:
+            self._odd(value, where, name)
+        return result
+
+    def elapsed(self, start: Any, end: Any, where: object) -> float | None:
+        """Seconds between two timestamps, to the microsecond; None where one is missing, cannot be read, or they are reversed."""
+        if start is None or end is None:
+            return None
+        first, last = instant(start), instant(end)
+        for value, read in ((start, first), (end, last)):
+            if read is None:
+                self._odd(value, where, "timestamp")
+        if first is None or last is None:
+            return None
+        if last < first:
+            self.add("times_out_of_range", _OUT_OF_RANGE, example=f"{where}: from {start!r} to {end!r}")
+            return None
+        return round(last - first, 6)
 
     def repeated(self, where: object) -> Callable[[str], None]:
         """Counts a key that an object has twice; for :func:`torchpref.io.readers.documents.parse`."""
@@ -201,20 +224,16 @@ def instant(value: Any) -> float | None:
     if not isinstance(value, str):
         return None
     try:
+        return instant(float(value))
+    except ValueError:
+        pass
+    try:
         moment = datetime.fromisoformat(value.strip())
         if moment.tzinfo is None:
             moment = moment.replace(tzinfo=UTC)
         return moment.timestamp()
     except (ValueError, OverflowError):
         return None
-
-
-def elapsed(start: Any, end: Any) -> float | None:
-    """Seconds between two timestamps, rounded to microseconds; None where one is missing or they are reversed."""
-    first, last = instant(start), instant(end)
-    if first is None or last is None or last < first:
-        return None
-    return round(last - first, 6)
 
 
 def total(values: Iterable[float | None]) -> float | None:

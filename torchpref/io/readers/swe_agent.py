@@ -17,7 +17,7 @@ from torchpref.errors import DataError
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import read_object
 from torchpref.io.readers.naming import GENERIC, bare, folders
-from torchpref.io.readers.records import Notes, dict_at, elapsed, list_at, several, text_of, total
+from torchpref.io.readers.records import Notes, dict_at, list_at, several, text_of, total
 from torchpref.io.readers.reports import Reports, is_report
 from torchpref.io.readers.runs import Runs
 
@@ -120,7 +120,7 @@ def _mini(record: Mapping[str, Any], info: Mapping[str, Any], where: Path, notes
     stats = _stats(info, where, notes)
     if stats["cost"] is None:
         stats["cost"] = total(costs)
-    seconds = elapsed(stamps[0], stamps[-1]) if len(stamps) > 1 else None
+    seconds = notes.elapsed(stamps[0], stamps[-1], where) if len(stamps) > 1 else None
     steps = float(len(answers)) if answers else stats["turns"]
     return {"steps": steps, "seconds": seconds, **stats}
 

@@ -51,7 +51,7 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
                 "steps": float(len(messages)) if messages else None,
                 "turns": float(sum(m.get("role") == "assistant" for m in messages)) if messages else None,
             }
-            runs.add(source.path.stem, task, [point], trial=integer_of(record.get("trial")))
+            runs.add(source.path.stem, task, [point], trial=notes.whole(record.get("trial"), where, "trial"))
     return runs.tidy(several([source.path for source in sources]))
 
 

@@ -18,7 +18,7 @@ from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import read_object
 from torchpref.io.readers.naming import folders
 from torchpref.io.readers.rates import compare_rate
-from torchpref.io.readers.records import Notes, dict_at, elapsed, list_at, several, text_of, total
+from torchpref.io.readers.records import Notes, dict_at, list_at, several, text_of, total
 from torchpref.io.readers.runs import Runs
 
 if TYPE_CHECKING:
@@ -149,7 +149,7 @@ def _add(
         [
             {
                 "score": score,
-                "seconds": elapsed(record.get("agent_started_at"), record.get("agent_ended_at")),
+                "seconds": notes.elapsed(record.get("agent_started_at"), record.get("agent_ended_at"), f"{where}: {task}"),
                 "tokens": tokens,
             }
         ],

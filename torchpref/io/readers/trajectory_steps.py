@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from torchpref.io.readers.records import Notes, dict_at, elapsed, list_at, total
+from torchpref.io.readers.records import Notes, dict_at, list_at, total
 
 
 def clocks(trajectory: Mapping[str, Any], where: object, notes: Notes) -> dict[str, float | None]:
@@ -41,7 +41,7 @@ def clocks(trajectory: Mapping[str, Any], where: object, notes: Notes) -> dict[s
     cost = final.get("total_cost_usd")
     return {
         "steps": float(len(own)) if steps else None,
-        "seconds": elapsed(stamps[0], stamps[-1]) if len(stamps) > 1 else None,
+        "seconds": notes.elapsed(stamps[0], stamps[-1], where) if len(stamps) > 1 else None,
         "tokens": total(tokens),
         "cost": notes.clock(cost, where, "total_cost_usd") if cost is not None else summed("cost_usd"),
     }

@@ -52,7 +52,7 @@ class ColumnarTable:
         """Some of its columns, and what says where a row stands."""
         try:
             frame = self.load(self.path, columns=list(columns))
-        except (pl.exceptions.PolarsError, OSError) as error:
+        except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
             raise _damaged(self.path, error) from error
         return frame, lambda row: f"{self.path}, row {row + 1}"
 
@@ -73,7 +73,7 @@ def open_table(source: Source, encoding: str | None = None, mentioned: Collectio
             return ColumnarTable(path, tuple(pl.read_ipc_schema(path)), _read_ipc)
         if head.startswith(b"\xff\xff\xff\xff"):
             return ColumnarTable(path, tuple(pl.read_ipc_stream(path, n_rows=0).columns), pl.read_ipc_stream)
-    except (pl.exceptions.PolarsError, OSError) as error:
+    except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise _damaged(path, error) from error
     if not head.startswith(GZIP):
         refuse_foreign(path, head[:16])
@@ -93,9 +93,10 @@ def _read_ipc(path: Path, columns: list[str]) -> pl.DataFrame:
     return pl.read_ipc(path, columns=columns)
 
 
-def _damaged(path: Path, error: Exception) -> DataError:
-    reason = (str(error).splitlines() or [type(error).__name__])[0][:120]
-    return DataError(f"{path}: a damaged Parquet or Arrow file ({reason}); was it cut short? Copy it again")
+def _damaged(path: Path, error: BaseException) -> DataError:
+    first = (str(error).splitlines() or [""])[0][:120]
+    reason = f" ({first})" if first and "polars" not in first and "Result::" not in first else ""
+    return DataError(f"{path}: a damaged Parquet or Arrow file{reason}; was it cut short? Copy it again")
 
 
 def read_tables(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
@@ -41,15 +42,17 @@ class CsvTable:
         Raises:
             DataError: a column name stands twice, or there is no line with column names.
         """
-        if b"\r" in data and b"\n" not in data:
-            data = data.replace(b"\r", b"\n")
+        if b"\r" in data:
+            data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         whole = data
-        data = whole.lstrip(b"\r\n")
+        data = whole.lstrip(b"\n")
         above = whole.count(b"\n", 0, len(whole) - len(data))
         end = data.find(b"\n")
         line = (data if end < 0 else data[:end]).decode()
         separator = max(SEPARATORS, key=line.count)
-        columns = tuple(next(csv.reader(io.StringIO(_first_record(data)), delimiter=separator)))
+        columns = tuple(next(csv.reader(io.StringIO(_first_record(data)), delimiter=separator), []))
+        if not any(columns):
+            raise DataError(f"{path}, line {above + 1}: no names of columns; give them in the first line")
         twice = sorted({name for name in columns if name and columns.count(name) > 1})
         if twice:
             raise DataError(f"{path}, line {above + 1}: the column {twice[0]!r} stands twice; rename one of them")
@@ -61,21 +64,19 @@ class CsvTable:
         Raises:
             DataError: a line has too many or too few cells, or a quote is not closed.
         """
-        header = list(self.columns)
+        names = list(self.columns)
+        last = len(names) - 1  # read along, for it is empty where a line is short
+        wanted = sorted({*map(names.index, columns), last})
         try:
-            frame = pl.read_csv(
-                self.data,
-                infer_schema=False,
-                separator=self.separator,
-                columns=[header.index(name) for name in columns] or [0],
-            )
+            frame = pl.read_csv(self.data, infer_schema=False, separator=self.separator, columns=wanted)
         except pl.exceptions.PolarsError as error:
             raise self._explain() or DataError(
-                f"{self.path}: not a table of separated text ({str(error).splitlines()[0]}); is every line of the same shape?"
+                f"{self.path}: not a table of separated text; quote cells that hold the separator or a line break"
             ) from error
-        frame = frame.rename(dict(zip(frame.columns, columns or [header[0]], strict=True)))
-        self._refuse_short(frame)
-        blank = b"\n\n" in self.data or b"\n\r\n" in self.data
+        frame.columns = [f"{number}" for number in wanted]
+        self._refuse_short(frame[f"{last}"])
+        frame = frame.select(pl.col(f"{names.index(name)}").alias(name) for name in columns)
+        blank = b"\n\n" in self.data
         if blank:
             filled = ~frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
             kept = filled.arg_true().to_list()
@@ -96,33 +97,27 @@ class CsvTable:
         csv.field_size_limit(1 << 30)
         reader = csv.reader(io.StringIO(self.data.decode(), newline=""), delimiter=self.separator)
         line = self.above + 1
-        for record in reader:
-            yield line, record
-            line = self.above + reader.line_num + 1
+        with contextlib.suppress(csv.Error):
+            for record in reader:
+                yield line, record
+                line = self.above + reader.line_num + 1
 
-    def _refuse_short(self, frame: pl.DataFrame) -> None:
-        """Raise for a line with too few cells, which polars fills up in silence."""
-        between = self.separator.encode()
-        if b'"' not in self.data:
-            body = self.data.rstrip(b"\r\n")
-            blank = self.data.count(b"\n\n") + self.data.count(b"\n\r\n")
-            if body.count(between) == (body.count(b"\n") + 1) * (len(self.columns) - 1) and not blank:
-                return
-        elif self._last_filled():
+    def _refuse_short(self, last: pl.Series) -> None:
+        """Raise for a line with too few cells, which polars fills up in silence; ``last`` is the last column."""
+        if not last.null_count():
             return
+        if b'"' not in self.data and b"\n\n" not in self.data:
+            body = self.data.rstrip(b"\n")
+            if body.count(self.separator.encode()) == (body.count(b"\n") + 1) * (len(self.columns) - 1):
+                return
         error = self._explain()
         if error:
             raise error
 
-    def _last_filled(self) -> bool:
-        """Whether the last column has no empty cell, so that no line is short."""
-        last = pl.read_csv(self.data, infer_schema=False, separator=self.separator, columns=[len(self.columns) - 1])
-        return not last.to_series().null_count()
-
     def _explain(self) -> DataError | None:
         """The first line that has another number of cells than the first, in words."""
         width = len(self.columns)
-        total = self.above + self.data.rstrip(b"\r\n").count(b"\n") + 1
+        total = self.above + self.data.rstrip(b"\n").count(b"\n") + 1
         last = 1
         for line, record in self._records():
             last = line
@@ -148,5 +143,5 @@ def _first_record(data: bytes) -> str:
         if end < 0:
             return data.decode()
         if data.count(b'"', 0, end) % 2 == 0:
-            return data[:end].decode().rstrip("\r")
+            return data[:end].decode()
         end += 1

@@ -46,6 +46,22 @@ def _option(panel: str, *names: str, help: str, metavar: str | None = None, **mo
     return typer.Option(*names, help=help, metavar=metavar, rich_help_panel=panel, **more)
 
 
+def whole(text: str) -> int:
+    """A whole number from the command line."""
+    try:
+        return int(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a whole number") from None
+
+
+def real(text: str) -> float:
+    """A number from the command line."""
+    try:
+        return float(text)
+    except ValueError:
+        raise ValueError(f"{text!r} is not a number, such as 0.05") from None
+
+
 Format = Annotated[str, _option(_READING, "--format", help="Log format; see: torchpref formats.")]
 Columns = Annotated[
     list[str] | None,
@@ -91,22 +107,22 @@ Grid = Annotated[
 ]
 Device = Annotated[str | None, _option(_COMPARING, "--device", help="Where to compute: cpu, cuda, cuda:1.")]
 Bootstrap = Annotated[
-    int, _option(_COMPARING, "--bootstrap", metavar="N", min=0, help="Replicates behind the intervals; 0 for none.")
+    int, _option(_COMPARING, "--bootstrap", metavar="N", parser=whole, help="Replicates behind intervals; 0 for none.")
 ]
-Seed = Annotated[int, _option(_COMPARING, "--seed", metavar="N", help="Seed of all random draws.")]
+Seed = Annotated[int, _option(_COMPARING, "--seed", metavar="N", parser=whole, help="Seed of all random draws.")]
 Measure = Annotated[
     str, _option(_COMPARING, "--measure", metavar="M", help="What decides: sr, pr, spl, lr, rpp or ipp.")
 ]
 Margin = Annotated[
-    float, _option(_COMPARING, "--margin", metavar="X", help="How much worse is acceptable, as a mean preference.")
+    float, _option(_COMPARING, "--margin", metavar="X", parser=real, help="How much worse is acceptable, as a mean preference.")
 ]
 MinEffect = Annotated[
-    float, _option(_COMPARING, "--min-effect", metavar="X", help="The least mean preference that counts as worse.")
+    float, _option(_COMPARING, "--min-effect", metavar="X", parser=real, help="The least mean preference that counts as worse.")
 ]
 Alpha = Annotated[
-    float, _option(_COMPARING, "--alpha", metavar="X", help="The chance of failing a system that is not worse.")
+    float, _option(_COMPARING, "--alpha", metavar="X", parser=real, help="The chance of failing a system that is not worse.")
 ]
-Level = Annotated[float, _option(_COMPARING, "--level", metavar="X", help="Level of the intervals.")]
+Level = Annotated[float, _option(_COMPARING, "--level", metavar="X", parser=real, help="Level of the intervals.")]
 Json = Annotated[
     str | None,
     _option(_WRITING, "--json", metavar="FILE", help="Write the result as JSON; - prints it instead of the tables."),

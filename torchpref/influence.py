@@ -162,7 +162,7 @@ def _score_changes(
     inverse = inverse_hessian(total * spread)
     change = np.zeros((len(prefs.instances), size))
     for rows, delta, weight in pair_squares(prefs, members):
-        gradient = (weight * ((np.nan_to_num(delta) + 1) / 2 - chance)).sum(axis=2)
+        gradient = (weight * ((delta + 1) / 2 - chance)).sum(axis=2)
         if size > _EXACT_STEP:
             change[rows] = -np.einsum("ns,ts->nt", gradient, inverse)
             continue

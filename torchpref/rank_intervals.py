@@ -19,7 +19,7 @@ from torchpref.sign_flips import flip_signs
 
 #: Random sign patterns behind the critical value.
 DRAWS = 4080
-_CELLS = 1 << 23
+_CELLS = 1 << 20
 
 
 def rank_intervals(
@@ -82,9 +82,8 @@ def critical_value(residuals: NDArray[np.float64], level: float, seed: int, draw
     for block in range(-(-draws // DRAWS)):
         coins = torch.from_numpy(flip_signs(count, block, seed, "multipliers"))[: draws - block * DRAWS]
         for start in range(0, len(coins), at_once):
-            piece = coins[start : start + at_once]
-            sums = whole.weighted_sums(1 - 2 * piece.double())
-            largest.append(((sums[:, a] - sums[:, b]).abs_() * scale).amax(1))
+            sums = whole.weighted_sums(1 - 2 * coins[start : start + at_once].double()).t().contiguous()
+            largest.append((sums[a].sub_(sums[b]).abs_().mul_(scale[:, None])).amax(0))
     top = torch.cat(largest).sort().values.numpy()
     # s = |Σ±d| / √Σd², and the t statistic of the flipped sample is s √((n − 1) / (n − s²)); the residuals' own factor
     # √(n / (n − 1)) cancels in s.

@@ -78,20 +78,13 @@ def score_contributions(
         units: clusters of instances.
     """
     chance = 1 / (1 + np.exp(-(theta[:, None] - theta[None, :])))
-    size = len(members)
-    gradient = np.zeros((units.count, size))
-    total = np.zeros((size, size))
-    compared, decided = (np.zeros((units.count, size), dtype=bool) for _ in range(2))
+    gradient = _Tally(units, len(members))
+    total = np.zeros((len(members), len(members)))
     for rows, delta, weight in pair_squares(prefs, members):
-        gradient_rows = (weight * ((np.nan_to_num(delta) + 1) / 2 - chance)).sum(axis=2)
-        np.add.at(gradient, units.cluster[rows], gradient_rows)
+        gradient.add(rows, delta, weight, (weight * ((delta + 1) / 2 - chance)).sum(axis=2))
         total += weight.sum(axis=0)
-        np.logical_or.at(compared, units.cluster[rows], (weight > 0).any(axis=2))
-        np.logical_or.at(
-            decided, units.cluster[rows], ((weight > 0) & (np.nan_to_num(delta) != 0)).any(axis=2)
-        )
-    terms = np.einsum("ns,ts->nt", gradient, inverse_hessian(total * chance * (1 - chance)))
-    return Contributions(terms, units, compared.sum(0), decided.sum(0))
+    terms = np.einsum("ns,ts->nt", gradient.terms, inverse_hessian(total * chance * (1 - chance)))
+    return gradient.contributions(terms)
 
 
 def inverse_hessian(curvature: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -112,26 +105,52 @@ def inverse_hessian(curvature: NDArray[np.float64]) -> NDArray[np.float64]:
 def mean_contributions(prefs: Preferences, units: Units) -> Contributions:
     """Contributions to the mean preference of each system over its rivals."""
     members = np.arange(len(prefs.systems))
-    mean, total = prefs.mean().cpu().numpy(), prefs.weight_sums().cpu().numpy()
+    mean, total = np.nan_to_num(prefs.mean().cpu().numpy()), prefs.weight_sums().cpu().numpy()
     rivals = (total > 0).sum(axis=1)
-    size = len(members)
     share = np.where(total > 0, 1 / (np.where(total > 0, total, 1.0) * np.maximum(rivals, 1)[:, None]), 0.0)
-    terms = np.zeros((units.count, size))
-    compared, decided = (np.zeros((units.count, size), dtype=bool) for _ in range(2))
+    tally = _Tally(units, len(members))
     for rows, delta, weight in pair_squares(prefs, members):
-        here = (weight * share * (np.nan_to_num(delta) - np.nan_to_num(mean))).sum(axis=2)
-        np.add.at(terms, units.cluster[rows], here)
-        np.logical_or.at(compared, units.cluster[rows], (weight > 0).any(axis=2))
-        np.logical_or.at(
-            decided, units.cluster[rows], ((weight > 0) & (np.nan_to_num(delta) != 0)).any(axis=2)
-        )
-    return Contributions(terms, units, compared.sum(0), decided.sum(0))
+        tally.add(rows, delta, weight, (weight * share * (delta - mean)).sum(axis=2))
+    return tally.contributions(tally.terms)
+
+
+class _Tally:
+    """Sums over the instances of each cluster."""
+
+    def __init__(self, units: Units, systems: int) -> None:
+        self.units = units
+        self.terms = np.zeros((units.count, systems))
+        self._compared = np.zeros((units.count, systems), dtype=bool)
+        self._decided = np.zeros((units.count, systems), dtype=bool)
+
+    def add(
+        self,
+        rows: NDArray[np.int64],
+        delta: NDArray[np.float64],
+        weight: NDArray[np.float64],
+        terms: NDArray[np.float64],
+    ) -> None:
+        """Some instances: their Δ and weights ``[instance, system, system]`` and terms ``[instance, system]``."""
+        cluster = self.units.cluster[rows]
+        compared, decided = (weight > 0).any(axis=2), ((weight > 0) & (delta != 0)).any(axis=2)
+        if self.units.single:  # every cluster comes once
+            self.terms[cluster] = terms
+            self._compared[cluster] = compared
+            self._decided[cluster] = decided
+        else:
+            np.add.at(self.terms, cluster, terms)
+            np.logical_or.at(self._compared, cluster, compared)
+            np.logical_or.at(self._decided, cluster, decided)
+
+    def contributions(self, terms: NDArray[np.float64]) -> Contributions:
+        """With the counts of compared and decided clusters."""
+        return Contributions(terms, self.units, self._compared.sum(0), self._decided.sum(0))
 
 
 def pair_squares(
     prefs: Preferences, members: NDArray[np.int64]
 ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float64], NDArray[np.float64]]]:
-    """Δ and weight of some instances at a time as ``[instance, member, member]``."""
+    """Δ (0 where not compared) and weight of some instances at a time as ``[instance, member, member]``."""
     size = len(members)
     place = np.full(len(prefs.systems), -1)
     place[members] = np.arange(size)
@@ -140,7 +159,7 @@ def pair_squares(
     first, second = (
         place[pairs[inside]].T if inside.any() else (np.zeros(0, dtype=int), np.zeros(0, dtype=int))
     )
-    values = prefs.delta.cpu().numpy()[:, inside]
+    values = np.nan_to_num(prefs.delta.cpu().numpy())[:, inside]
     mask, weights = prefs.mask.cpu().numpy()[:, inside], prefs.weights.cpu().numpy()
     step = max(1, _CELLS // max(1, size * size))
     for start in range(0, len(values), step):

@@ -195,6 +195,12 @@ def test_weights_a_quintillion_apart():
     assert float(fit.theta[0, 0] - fit.theta[0, 2]) == pytest.approx(math.log(6 / 4), abs=1e-12)
 
 
+def test_rounding_beyond_the_range_is_the_limit():
+    y = torch.tensor([[0.6, 1 + 1e-15, 1 - 1e-16]], dtype=torch.float64)
+    fit = fit_pairs(y, None, 3)
+    assert [kind(x) for x in fit.theta[0].tolist()] == ["scored", "scored", "low"]
+
+
 @pytest.mark.parametrize(("systems", "status"), [(0, "empty"), (1, "single")])
 def test_nothing_to_compare(systems, status):
     fit = fit_pairs(torch.zeros(3, 0), None, systems)

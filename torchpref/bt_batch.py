@@ -19,6 +19,7 @@ from torchpref.bt_graph import ROUNDING
 from torchpref.errors import UsageError
 
 STATUSES = (bt_graph.OK, bt_graph.SEPARATED, bt_graph.DISCONNECTED, bt_graph.SINGLE, bt_graph.EMPTY)
+_MARGIN = 1e-9  # a mean may leave [0, 1] by rounding; it then counts as 0 or 1
 _CELLS = 2**22  # pairs in both orders that torch takes at once: about 0.3 GB of temporaries
 
 
@@ -92,7 +93,7 @@ def fit_pairs(
     if systems < 2 or replicates == 0:
         code = STATUSES.index(bt_graph.SINGLE if systems == 1 else bt_graph.EMPTY)
         return BatchFit(y.new_zeros(replicates, systems), torch.full((replicates,), code, device=y.device))
-    if float(torch.nan_to_num(y, nan=0.5).amin()) < 0 or float(torch.nan_to_num(y, nan=0.5).amax()) > 1:
+    if bool(((y < -_MARGIN) | (y > 1 + _MARGIN)).any()):
         raise UsageError("y must lie in [0, 1] (y = (mean preference + 1) / 2)")
     if not float(weights.amin()) >= 0:
         raise UsageError("weights must be finite and at least 0")

@@ -69,8 +69,7 @@ def evaluate(
         device=device,
     )
     if json is not None:
-        record = result.to_dict()
-        out.write_json(json, {**record, "options": {**reading.options(), **record["options"]}})
+        out.write_json(json, reading.noted(result.to_dict()))
     if json != "-":
         out.show(evaluation_tables(result))
 
@@ -99,7 +98,7 @@ def compare(
         runs, first, second, measures, clock=reading.clock, weights=weights.value, grid=opt.grid(grid), level=level, seed=seed
     )
     if json is not None:
-        out.write_json(json, {**result.to_dict(), "options": reading.options()})
+        out.write_json(json, reading.noted(result.to_dict()))
     if json != "-":
         out.show(comparison_tables(result) + findings_parts(opt.warnings(runs, reading.clock, (first, second))))
 
@@ -137,12 +136,50 @@ def gate(
         seed=seed,
     )
     if json is not None:
-        out.write_json(json, {**result.to_dict(), "options": reading.options()})
+        out.write_json(json, reading.noted(result.to_dict()))
     if json != "-":
         print(result.line)
     for finding in opt.warnings(runs, reading.clock, (base, new)):
         out.warn(str(finding))
     raise typer.Exit(result.exit_code)
+
+
+@app.command()
+@opt.reads_runs()
+def meta(
+    reading: opt.Reading,
+    measure: opt.Measures = None,
+    weights: opt.WeightsOption = opt.Weights.instance,
+    grid: opt.Grid = "exact",
+    known_order: opt.KnownOrder = None,
+    resamples: opt.Resamples = 1000,
+    alpha: opt.Alpha = 0.05,
+    seed: opt.Seed = 0,
+    json: opt.Json = None,
+) -> None:
+    """Evaluate the measures themselves: ties, reliability, power, bias, accuracy, how many instances they need."""
+    out.check_target(json, "--json")
+    from torchpref.meta import meta_evaluate
+    from torchpref.report.tables import findings_parts
+
+    runs = reading.runs()
+    result = meta_evaluate(
+        runs,
+        opt.measures(measure),
+        clock=reading.clock,
+        known_order=[part.strip() for part in known_order.split(",")] if known_order else None,
+        weights=weights.value,
+        grid=opt.grid(grid),
+        resamples=resamples,
+        alpha=alpha,
+        seed=seed,
+        progress=sys.stderr.isatty(),
+    )
+    if json is not None:
+        out.write_json(json, reading.noted(result.to_dict()))
+    if json != "-":
+        print(result)
+        out.show(findings_parts(opt.warnings(runs, reading.clock, runs.systems)))
 
 
 @app.command()
@@ -155,7 +192,7 @@ def audit(reading: opt.Reading, json: opt.Json = None) -> None:
 
     found = audit(reading.runs())
     if json is not None:
-        out.write_json(json, found.to_dict())
+        out.write_json(json, reading.noted(found.to_dict()))
     if json != "-":
         out.show(audit_tables(found))
 

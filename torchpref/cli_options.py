@@ -123,6 +123,13 @@ Alpha = Annotated[
     float, _option(_COMPARING, "--alpha", metavar="X", parser=real, help="The chance of failing a system that is not worse.")
 ]
 Level = Annotated[float, _option(_COMPARING, "--level", metavar="X", parser=real, help="Level of the intervals.")]
+KnownOrder = Annotated[
+    str | None,
+    _option(_COMPARING, "--known-order", metavar="A,B,...", help="Systems whose true order is known, best first."),
+]
+Resamples = Annotated[
+    int, _option(_COMPARING, "--resamples", metavar="N", parser=whole, help="Bootstrap replicates, and random halves.")
+]
 Json = Annotated[
     str | None,
     _option(_WRITING, "--json", metavar="FILE", help="Write the result as JSON; - prints it instead of the tables."),
@@ -188,14 +195,14 @@ class Reading:
             **_assignments(self.option, "--option"),
         }
 
-    def options(self) -> dict[str, Any]:
-        """What was asked for, for the JSON; an option that was not given is left out."""
+    def noted(self, result: dict[str, Any]) -> dict[str, Any]:
+        """A result for JSON, with how the runs were read among its options; what was not asked for is left out."""
         record: dict[str, Any] = {"paths": list(self.paths), "format": self.format, "missing": self.missing.value}
         record["strict"] = self.strict
         for name in ("columns", "where", "resolution", "option", "encoding", "systems", "benchmark"):
             if getattr(self, name):
                 record[name] = getattr(self, name)
-        return record
+        return {**result, "options": {**record, **result.get("options", {})}}
 
 
 def reads_runs(metavar: str = "PATH...", help: str = "Logs or tables: files, folders, or patterns in quotes.") -> Any:
@@ -229,7 +236,7 @@ def reads_runs(metavar: str = "PATH...", help: str = "Logs or tables: files, fol
         parameters = [*shared, *(parameter.replace(kind=kind) for parameter in own)]
         run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
         run.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-        del run.__wrapped__  # type: ignore[attr-defined]
+        del run.__wrapped__
         return run
 
     return decorate

@@ -38,6 +38,8 @@ def render(parts: Sequence[RenderableType], width: int = 100, ascii_only: bool =
 
 def print_parts(parts: Sequence[RenderableType], file: IO[str]) -> None:
     """Parts to a stream: coloured and as wide as it is if it is a terminal, plain and 80 columns wide if not."""
+    if not parts:
+        return
     console = Console(file=file, highlight=False)
     if console.is_terminal:
         _print(console, parts, console.options.ascii_only)

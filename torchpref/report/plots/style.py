@@ -1,0 +1,119 @@
+"""How the pictures look: colours that the colour-blind can tell apart, on paper and on dark pages.
+
+Colours of text, axes and grid come from matplotlib's current style, so that a figure made under
+``matplotlib.style.context("dark_background")`` is readable there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from torchpref.errors import MissingExtraError
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: Okabe and Ito's palette without black and yellow, which vanish on one kind of page or the other.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+FIRST, SECOND, THIRD = COLOURS[:3]
+#: Neutral on white and on black.
+GREY = "#8C8C8C"
+#: Line styles beside colours: more than six lines, or a print without colour.
+DASHES = ("-", "--", "-.", ":")
+#: A colour per measure, the same in every picture.
+MEASURE_COLOURS = dict(zip(("rpp", "lr", "ipp", "pr", "spl", "sr"), COLOURS, strict=True))
+#: Diverging from the second system's colour over white to the first's.
+PREFERENCE_MAP = ("#B34700", "#F5A76C", "#F7F7F7", "#6CB3DB", "#00558C")
+
+#: Names are cut to this many characters in pictures.
+NAME_LENGTH = 34
+
+
+def matplotlib_pyplot() -> Any:
+    """matplotlib.pyplot, or an error that names the extra."""
+    try:
+        from matplotlib import pyplot
+    except ImportError as error:
+        raise MissingExtraError("matplotlib", "plot") from error
+    return pyplot
+
+
+def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
+    """The given axes, or those of a new figure of that size in inches, which needs no display."""
+    if ax is not None:
+        return ax
+    try:
+        from matplotlib.backends.backend_agg import FigureCanvasAgg
+        from matplotlib.figure import Figure
+    except ImportError as error:
+        raise MissingExtraError("matplotlib", "plot") from error
+    figure: Figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure.add_subplot()
+
+
+def caption(ax: Axes, title: str, text: str) -> None:
+    """A title, and below it what the picture shows, as the axes' accessible label too."""
+    ax.set_title(title, loc="left", fontsize="medium", fontweight="bold", pad=22 if text else 8)
+    if text:
+        ax.annotate(
+            text, (0, 1), (0, 6), xycoords="axes fraction", textcoords="offset points", fontsize="x-small", va="bottom"
+        )
+    ax.set_label(f"{title}. {text}")
+
+
+def plain_frame(ax: Axes, grid: str | None = "x") -> None:
+    """Axes without the two lines that say nothing, and a quiet grid."""
+    for side in ("top", "right"):
+        ax.spines[side].set_visible(False)
+    if grid is not None:
+        ax.grid(True, axis=grid, color=GREY, alpha=0.25, linewidth=0.6)  # type: ignore[arg-type]
+    ax.set_axisbelow(True)
+
+
+def short(name: str, length: int = NAME_LENGTH) -> str:
+    """A name that fits: the middle is cut out, since names often differ at both ends. Dollar signs stay text."""
+    if len(name) > length:
+        head = (length - 1) // 2
+        name = f"{name[:head]}…{name[len(name) - (length - 1 - head) :]}"
+    return name.replace("$", r"\$")
+
+
+def name_size(count: int) -> float:
+    """Font size in points for ``count`` names side by side."""
+    return 9.0 if count <= 20 else 7.5 if count <= 45 else 5.5
+
+
+def line_style(number: int) -> dict[str, Any]:
+    """Colour and dashes of the n-th line; the first 24 differ."""
+    return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number // len(COLOURS) % len(DASHES)]}
+
+
+def legend(ax: Axes, columns: int = 1, **options: Any) -> None:
+    """A legend without a box, beside the picture if it has many entries."""
+    handles, labels = ax.get_legend_handles_labels()
+    if not handles:
+        return
+    if len(handles) > 6:
+        options = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)} | options
+    ax.legend(handles, labels, frameon=False, fontsize="x-small", ncols=columns, **options)
+
+
+def spread(positions: Sequence[float], gap: float) -> list[float]:
+    """Positions of labels moved apart so that neighbours are at least ``gap`` apart, order kept."""
+    order = sorted(range(len(positions)), key=lambda i: positions[i])
+    blocks: list[list[float]] = []  # [centre, count] of labels that touch
+    for i in order:
+        blocks.append([positions[i], 1.0])
+        while len(blocks) > 1 and blocks[-1][0] - blocks[-2][0] < gap * (blocks[-1][1] + blocks[-2][1]) / 2:
+            (one, n), (two, m) = blocks[-2], blocks.pop()
+            blocks[-1] = [(one * n + two * m) / (n + m), n + m]
+    placed: list[float] = []
+    for centre, count in blocks:
+        placed += [centre + gap * (k - (count - 1) / 2) for k in range(int(count))]
+    result = [0.0] * len(positions)
+    for i, place in zip(order, placed, strict=True):
+        result[i] = place
+    return result

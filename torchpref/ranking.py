@@ -116,7 +116,7 @@ def rank(
         percentile=_rescaled(percentile, scale),
         rank=standing,
         rank_interval=torch.from_numpy(
-            np.stack([np.minimum(bounds[:, 0], standing), np.maximum(bounds[:, 1], standing)], 1)
+            np.stack([np.minimum(bounds[:, 0], standing.numpy()), np.maximum(bounds[:, 1], standing.numpy())], 1)
         ),
         share_first=replicates.share_first,
         mean_preference=means,

@@ -234,6 +234,8 @@ def test_values_outside_are_clipped_and_counted() -> None:
     assert runs.returns.flatten().tolist() == [1_000_000, 1_000_000, 0, 1_000_000]
     assert kinds(runs) == {"returns_above_one": 2, "returns_below_zero": 1, "returns_falling": 1}
     assert finding(runs, "returns_above_one").systems == ("a",)
+    barely = from_frame({"system": ["a"], "instance": ["x"], "return": [1.000002], "cost": [1]})
+    assert kinds(barely) == {"returns_above_one": 1}
     assert finding(runs, "returns_below_zero").examples == ("row 2",)
 
 
@@ -291,6 +293,25 @@ def test_truncated_runs() -> None:
     runs = from_frame(rows)
     assert runs.truncated is not None and runs.truncated.all()
     assert from_frame([row | {"truncated": None} for row in rows]).truncated is None
+
+
+def test_an_empty_clock_is_not_the_one_that_is_meant() -> None:
+    table = {"system": ["a", "b"], "instance": ["x", "x"], "success": [1, 1], "seconds": [None, None], "cost": [1, 2]}
+    assert from_frame(table).clock() == "cost"
+    assert from_frame(table | {"steps": [None, None]}).clock() == "cost"
+    assert from_frame(table | {"turns": [3, 4]}).clock() == "turns"
+    assert from_frame(table, clock="seconds").clock() == "seconds"
+    with pytest.raises(UsageError, match="several clocks"):
+        from_frame(table | {"seconds": [5, 6]}).clock()
+    with pytest.raises(UsageError, match="several clocks"):
+        from_frame(table | {"tokens": [5, 6]}).clock()
+
+
+def test_an_empty_step_column_is_none() -> None:
+    runs = from_frame(
+        {"system": ["a", "b"], "instance": ["x", "x"], "success": [1, 1], "step": [None, None], "cost": [1, 2]}
+    )
+    assert runs.clocks == ("cost",)
 
 
 def test_other_clocks_by_prefix() -> None:

@@ -70,6 +70,7 @@ def build(
             f"map a column to it with columns, such as {clock}=COLUMN"
             + ("" if clock in CLOCKS else f" (clocks are named {', '.join(CLOCKS)})")
         )
+    default = clock or _usable_clock(points)
     sizes = {name: (resolution or {}).get(name, default_resolution(name)) for name in points.clocks}
     reached = levels(points, notes)
     times = {name: ticks(points, name, size, notes) for name, size in sizes.items()}
@@ -109,12 +110,21 @@ def build(
         instances=points.table.names.instances,
         benchmarks=points.table.names.benchmarks,
         resolution=sizes,
-        reference_times=_references(points.table, sizes, clock),
+        reference_times=_references(points.table, sizes, default),
         best_times=_best_times(points.table, sizes),
         findings=(*tidy.findings, *notes.findings),
-        default_clock=clock,
+        default_clock=default,
         zero_time=zero_time,
     )
+
+
+def _usable_clock(points: Points) -> str | None:
+    """The clock that is meant where some columns of clocks are empty; None where the usual rule decides."""
+    usable = [name for name, times in points.clocks.items() if not np.isnan(times).all()]
+    if len(usable) in (0, len(points.clocks)):
+        return None
+    preferred = [name for name in PREFERRED_CLOCKS if name in usable]
+    return preferred[0] if preferred else usable[0] if len(usable) == 1 else None
 
 
 def _note_unknown(points: Points, missing: Missing, notes: Notes) -> None:

@@ -32,7 +32,7 @@ def points(tidy: Tidy, notes: Notes, clock: str | None = None) -> Points:
     table = Table(tidy, kind, rows, names)
     if any(is_list_column(frame[name]) for name in (kind, "step", *table.clocks.values()) if name in frame.columns):
         rough = _from_lists(table, clock)
-    elif table.has("step"):
+    elif table.has_steps:
         rough = _from_steps(table)
     else:
         rough = _from_runs(table)
@@ -97,7 +97,7 @@ def _from_lists(table: Table, clock: str | None) -> Rough:
     at = np.repeat(np.arange(len(given)), given)
     clocks: dict[str, Floats] = {}
     sources = table.clocks
-    if table.has("step") and "steps" not in sources:
+    if table.has_steps and "steps" not in sources:
         sources = {"steps": "step", **sources}
     for name, source in sources.items():
         times = table.column(source)

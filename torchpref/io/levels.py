@@ -43,8 +43,9 @@ def levels(points: Points, notes: Notes) -> NDArray[np.int64]:
     if points.table.kind in ("reward", "score"):
         values = values / _maximum(points, run, notes)[run]
     scaled = np.rint(values * MILLION)
+    above = f"returns above 1 were clipped to 1 (the highest is {scaled.max(initial=0) / MILLION:g}); points"
     for kind, mask, what in (
-        ("returns_above_one", scaled > MILLION, "returns above 1 were clipped to 1; points"),
+        ("returns_above_one", scaled > MILLION, above),
         ("returns_below_zero", scaled < 0, "returns below 0 were clipped to 0; points"),
     ):
         notes.add(kind, what, int(mask.sum()), systems=points.system[run[mask]], rows=points.rows[mask], repair=True)

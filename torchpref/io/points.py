@@ -37,6 +37,11 @@ class Table:
         """Whether it has a column."""
         return name in self.tidy.frame.columns
 
+    @property
+    def has_steps(self) -> bool:
+        """Whether it has a column ``step`` in which anything stands."""
+        return self.has("step") and self.tidy.frame["step"].null_count() < self.tidy.frame.height
+
     def column(self, name: str) -> Column:
         """One of its columns."""
         return Column(name, self.tidy.frame[name], self.rows, self.tidy.locate)

@@ -1,6 +1,6 @@
 """One process of a GRPO run whose groups are split over processes; started by torchrun in test_trl.py.
 
-    grpo_worker.py OUTPUT_FOLDER PER_DEVICE_BATCH GATHER
+grpo_worker.py OUTPUT_FOLDER PER_DEVICE_BATCH GATHER
 """
 
 from __future__ import annotations

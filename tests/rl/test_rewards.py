@@ -8,11 +8,11 @@ from unittest.mock import patch
 
 import pytest
 import torch
-from cases import Case, cases
 from hypothesis import given
 from hypothesis import strategies as st
 
 import torchpref as tp
+from cases import Case, cases
 from torchpref.kernels import choice
 from torchpref.rl import group_advantages, pool_rewards, preference_rewards, ragged_rewards
 from torchpref.rl.pairwise import compare_rollouts
@@ -95,9 +95,7 @@ def test_equal_to_preferences_on_any_clock(
 def test_equal_to_preferences_when_steps_are_counted(case: Case, measure: str, marked: bool, compiled: bool) -> None:
     given_ = tensors(case.trajectories(), "time")
     truncated = given_["truncated"] if marked else None
-    runs = tp.Trajectories(
-        given_["returns"], given_["lengths"], present=given_["valid"], truncated=truncated
-    )
+    runs = tp.Trajectories(given_["returns"], given_["lengths"], present=given_["valid"], truncated=truncated)
     with kernel(compiled):
         rewards = preference_rewards(
             given_["returns"], given_["lengths"], measure, valid=given_["valid"], truncated=truncated, anchor=None
@@ -106,7 +104,9 @@ def test_equal_to_preferences_when_steps_are_counted(case: Case, measure: str, m
 
 
 @given(
-    case=cases(max_trials=1, max_instances=1, max_systems=5), measure=st.sampled_from(["lr", "rpp"]), compiled=st.booleans()
+    case=cases(max_trials=1, max_instances=1, max_systems=5),
+    measure=st.sampled_from(["lr", "rpp"]),
+    compiled=st.booleans(),
 )
 def test_by_step_equals_by_level(case: Case, measure: str, compiled: bool) -> None:
     """Counting steps oneself, as a clock, is the same as letting them be counted."""

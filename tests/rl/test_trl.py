@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from exact import Run, rpp
 
 import torchpref as tp
+from exact import Run, rpp
 from torchpref.rl import PreferenceReward
 from torchpref.rl.traces import Trace
 
@@ -61,7 +61,9 @@ def test_rewards_of_two_groups_with_an_unscorable_rollout() -> None:
     traces = [GOOD, SLOW, HALF, None, CUT, CUT, HALF, GOOD]
     reward = PreferenceReward("trace", 4, clock="tokens")
     logged: dict[str, float] = {}
-    values = reward(["a"] * 4 + ["b"] * 4, ["x"] * 8, trace=traces, log_metric=logged.__setitem__, trainer_state=object())
+    values = reward(
+        ["a"] * 4 + ["b"] * 4, ["x"] * 8, trace=traces, log_metric=logged.__setitem__, trainer_state=object()
+    )
     check(values, by_hand(traces[:4]) + by_hand(traces[4:]))
     assert logged["preference/success"] == pytest.approx(3 / 7)
     assert logged["preference/time"] == pytest.approx((8 + 30 + 8) / 3)
@@ -91,7 +93,10 @@ def test_where_traces_come_from() -> None:
     check(PreferenceReward(lambda row: row["environment"].history, 2)(["p", "p"], ["", ""], environments=games), wanted)
     check(PreferenceReward("extra", 2)(["p", "p"], ["", ""], extra=[[0.0, 1.0], Trace((1.0,))]), wanted)
     by_tokens = PreferenceReward(lambda row: {"returns": [1], "times": [len(row["completion_ids"])]}, 2)
-    check(by_tokens(["p", "p"], ["", ""], [[5, 5, 5], [5]]), by_hand([{"returns": [1], "times": [3]}, {"returns": [1], "times": [1]}]))
+    check(
+        by_tokens(["p", "p"], ["", ""], [[5, 5, 5], [5]]),
+        by_hand([{"returns": [1], "times": [3]}, {"returns": [1], "times": [1]}]),
+    )
     with pytest.raises(tp.UsageError, match="no trace 'history'.*there is completion, prompt"):
         PreferenceReward("history", 2)(["p", "p"], ["", ""])
 
@@ -158,7 +163,9 @@ class Recorded(PreferenceReward):
         if "environments" in rest:
             rows = [{**row, "environment": env} for row, env in zip(rows, rest["environments"], strict=True)]
         found = [Trace.of(self.trace(row) if callable(self.trace) else row[self.trace]) for row in rows]
-        traces = [None if t is None else {"returns": t.returns, "times": t.times, "truncated": t.truncated} for t in found]
+        traces = [
+            None if t is None else {"returns": t.returns, "times": t.times, "truncated": t.truncated} for t in found
+        ]
         self.calls.append((list(prompts), traces, values))
         return values
 
@@ -182,9 +189,10 @@ def every_third_token(row: dict[str, Any]) -> dict[str, Any] | None:
 @pytest.mark.slow
 @trainer_warnings
 def test_grpo_trainer(offline: None, tmp_path: Path) -> None:
-    from rl import tiny_llm
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
+
+    from rl import tiny_llm
 
     tokens = tiny_llm.tokenizer()
     model = tiny_llm.model(tokens)
@@ -194,8 +202,13 @@ def test_grpo_trainer(offline: None, tmp_path: Path) -> None:
         model=model,
         reward_funcs=reward,
         args=GRPOConfig(
-            **tiny_llm.quiet(tmp_path), max_steps=20, learning_rate=1e-2, num_generations=4, per_device_train_batch_size=8,
-            max_completion_length=16, scale_rewards="none",
+            **tiny_llm.quiet(tmp_path),
+            max_steps=20,
+            learning_rate=1e-2,
+            num_generations=4,
+            per_device_train_batch_size=8,
+            max_completion_length=16,
+            scale_rewards="none",
         ),  # fmt: skip
         train_dataset=Dataset.from_list([{"prompt": f"task {number}"} for number in range(8)]),
         processing_class=tokens,
@@ -214,9 +227,10 @@ def test_grpo_trainer(offline: None, tmp_path: Path) -> None:
 @trainer_warnings
 def test_grpo_trainer_with_rollout_func(offline: None, tmp_path: Path) -> None:
     """Whole trajectories come out of the rollout function as an extra list."""
-    from rl import tiny_llm
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
+
+    from rl import tiny_llm
 
     tokens = tiny_llm.tokenizer()
     count = 0
@@ -230,7 +244,9 @@ def test_grpo_trainer_with_rollout_func(offline: None, tmp_path: Path) -> None:
             result["prompt_ids"].append(tokens(prompt)["input_ids"])
             result["completion_ids"].append([10 + k for k in range(length)])
             result["logprobs"].append([-1.0] * length)
-            result["episode"].append({"returns": [k / length for k in range(1, length + 1)], "truncated": count % 3 == 0})
+            result["episode"].append(
+                {"returns": [k / length for k in range(1, length + 1)], "truncated": count % 3 == 0}
+            )
         return result
 
     reward = Recorded("episode", 4)
@@ -238,8 +254,12 @@ def test_grpo_trainer_with_rollout_func(offline: None, tmp_path: Path) -> None:
         model=tiny_llm.model(tokens),
         reward_funcs=reward,
         args=GRPOConfig(
-            **tiny_llm.quiet(tmp_path), max_steps=3, num_generations=4, per_device_train_batch_size=4,
-            max_completion_length=16, scale_rewards="none",
+            **tiny_llm.quiet(tmp_path),
+            max_steps=3,
+            num_generations=4,
+            per_device_train_batch_size=4,
+            max_completion_length=16,
+            scale_rewards="none",
         ),  # fmt: skip
         train_dataset=Dataset.from_list([{"prompt": f"task {number}"} for number in range(8)]),
         processing_class=tokens,
@@ -256,10 +276,11 @@ def test_grpo_trainer_with_rollout_func(offline: None, tmp_path: Path) -> None:
 def test_grpo_trainer_with_environments(offline: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A tool environment keeps its own return curve; the trace is an attribute of it."""
     monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
-    from rl import tiny_llm
     import trl
     from datasets import Dataset
     from trl import GRPOConfig, GRPOTrainer
+
+    from rl import tiny_llm
 
     class Counter:
         """Reach three by counting."""
@@ -289,8 +310,12 @@ def test_grpo_trainer_with_environments(offline: None, tmp_path: Path, monkeypat
         model=tiny_llm.model(tokens),
         reward_funcs=reward,
         args=GRPOConfig(
-            **tiny_llm.quiet(tmp_path), max_steps=2, num_generations=4, per_device_train_batch_size=4,
-            max_completion_length=256, scale_rewards="none",
+            **tiny_llm.quiet(tmp_path),
+            max_steps=2,
+            num_generations=4,
+            per_device_train_batch_size=4,
+            max_completion_length=256,
+            scale_rewards="none",
         ),  # fmt: skip
         train_dataset=Dataset.from_list(
             [{"prompt": [{"role": "user", "content": f"Count {n}"}], "start": 0} for n in range(4)]
@@ -308,7 +333,8 @@ def test_grpo_trainer_with_environments(offline: None, tmp_path: Path, monkeypat
         for row in range(len(ids)):
             calls += 1
             if calls % 3:
-                text = '<tool_call>\n{"name": "count", "arguments": {"by": %d}}\n</tool_call><|im_end|>' % (calls % 4)
+                call = json.dumps({"name": "count", "arguments": {"by": calls % 4}})
+                text = f"<tool_call>\n{call}\n</tool_call><|im_end|>"
                 ids[row] = tokens(text)["input_ids"]
                 if logprobs is not None:
                     logprobs[row] = [-1.0] * len(ids[row])
@@ -344,7 +370,9 @@ def test_groups_split_over_two_processes_are_gathered(offline: None, tmp_path: P
         check(first["rewards"] + second["rewards"], by_hand(first["traces"] + second["traces"]))
     # What a process alone would have computed is something else.
     alone = [by_hand(first["traces"]) for first, _ in calls]
-    assert any(a != pytest.approx(first["rewards"]) for a, (first, _) in zip(alone, calls, strict=True) if None not in a)
+    assert any(
+        a != pytest.approx(first["rewards"]) for a, (first, _) in zip(alone, calls, strict=True) if None not in a
+    )
     assert ranks[0]["logs"]
 
 

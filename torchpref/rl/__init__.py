@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from torchpref.rl.traces import pad_traces as pad_traces
     from torchpref.rl.trl import PreferenceReward as PreferenceReward
 
-__all__ = [*_EXPORTS, "group_advantages", "pool_rewards", "preference_rewards", "ragged_rewards"]  # noqa: PLE0604
+__all__ = [*_EXPORTS, "group_advantages", "pool_rewards", "preference_rewards", "ragged_rewards"]
 
 
 def __getattr__(name: str) -> Any:

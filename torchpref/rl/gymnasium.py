@@ -77,8 +77,9 @@ class LatchedEvents(gymnasium.Wrapper):
         return observation, reward, terminated, truncated, self._told(info)
 
     def _told(self, info: dict[str, Any]) -> dict[str, Any]:
-        reached = sum(weight for weight, happened in zip(self.weights, self.happened, strict=True) if happened)
-        # Thirds must not add up to less than everything.
+        # A float even where nothing has happened: vector environments make one array of the type of the first value. And
+        # thirds must not add up to less than everything.
+        reached = float(sum(weight for weight, happened in zip(self.weights, self.happened, strict=True) if happened))
         return {**info, "return": 1.0 if self.happened.all() else reached, "events": self.happened.copy()}
 
 
@@ -199,14 +200,14 @@ class RecordReturns(VectorWrapper):
             here = told.get(f"_{self.key}")
             if self.key not in told or (here is not None and not here[index]):
                 raise DataError(
-                    f"info has no {self.key!r} for environment {index}; wrap each environment in LatchedEvents, name another key, "
-                    "or give max_score to sum rewards"
+                    f"info has no {self.key!r} for environment {index}; wrap each environment in LatchedEvents, "
+                    "name another key, or give max_score to sum rewards"
                 )
             value = float(told[self.key][index])
         if not 0 <= value <= 1:
             raise DataError(
-                f"environment {index} reached {value!r} at step {len(running.returns) + 1}, which is not in [0, 1]; max_score is "
-                "the sum of rewards of a perfect episode"
+                f"environment {index} reached {value!r} at step {len(running.returns) + 1}, which is not in [0, 1]; "
+                "max_score is the sum of rewards of a perfect episode"
             )
         return value
 

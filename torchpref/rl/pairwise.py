@@ -70,9 +70,7 @@ def _compiled(rows: Rollouts, columns: Rollouts | None, measure: str) -> Int[Ten
     return compare_groups(*parts(rows), measure, None if columns is None else parts(columns))
 
 
-def _block(
-    rows: Rollouts, columns: Rollouts | None, measure: str, by_step: bool
-) -> Int[Tensor, "batch row column"]:
+def _block(rows: Rollouts, columns: Rollouts | None, measure: str, by_step: bool) -> Int[Tensor, "batch row column"]:
     across = rows if columns is None else columns
     delta = _by_step(rows, columns, measure) if by_step else _by_level(rows, columns, measure)
     if measure != "lr":
@@ -111,7 +109,9 @@ class _Steps:
     def first(self, rivals: _Steps, measure: str) -> Int[Tensor, "batch mine rival"]:
         """How much of the return scale is taken sooner than each rival takes it; for LR the highest such level, or -1."""
         if not self.after.shape[-1]:
-            return torch.zeros((*self.after.shape[:2], rivals.after.shape[1]), dtype=torch.int64, device=self.after.device)
+            return torch.zeros(
+                (*self.after.shape[:2], rivals.after.shape[1]), dtype=torch.int64, device=self.after.device
+            )
         after = self.after.unsqueeze(2)
         taken = after - torch.maximum(self.before.unsqueeze(2), rivals.hurdle.unsqueeze(1))
         if measure == "lr":

@@ -129,7 +129,9 @@ def pool_rewards(
     _check_options(output, anchor, weight)
     name = describe(measure).name
     if name == "spl" and reference_time is None:
-        raise UsageError("against a pool SPL needs reference_time, one per batch entry; it would change with every batch else")
+        raise UsageError(
+            "against a pool SPL needs reference_time, one per batch entry; it would change with every batch else"
+        )
 
     def shared(tensor: Tensor | None, dims: int) -> Tensor | None:
         if tensor is None or tensor.dim() != dims - 1:
@@ -184,7 +186,9 @@ def ragged_rewards(
     count = len(returns)
     if not isinstance(group, Tensor):
         numbers: dict[Hashable, int] = {}
-        group = torch.tensor([numbers.setdefault(name, len(numbers)) for name in group], dtype=torch.long, device=device)
+        group = torch.tensor(
+            [numbers.setdefault(name, len(numbers)) for name in group], dtype=torch.long, device=device
+        )
     if tuple(group.shape) != (count,):
         raise DataError(f"{len(group)} group ids are given for {count} rollouts")
     if not count:
@@ -214,7 +218,13 @@ def ragged_rewards(
     if valid is None:
         valid = torch.ones(count, dtype=torch.bool, device=device)
     rewards = preference_rewards(
-        padded, spread(lengths), measure, times=spread(times), truncated=spread(truncated), valid=spread(valid), **options
+        padded,
+        spread(lengths),
+        measure,
+        times=spread(times),
+        truncated=spread(truncated),
+        valid=spread(valid),
+        **options,
     )
     return rewards.reshape(-1)[place]
 

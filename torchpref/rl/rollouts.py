@@ -201,7 +201,9 @@ def _bad_times(scaled: Tensor, inside: Tensor) -> Tensor:
     bad = inside & ((scaled < 0) | (scaled >= LARGEST_TICK))
     if known.shape[-1] > 1:
         ticks = torch.round(known)
-        bad[..., 1:] |= inside[..., 1:] & (ticks[..., 1:] > -torch.inf) & (ticks[..., 1:] < ticks.cummax(-1).values[..., :-1])
+        bad[..., 1:] |= (
+            inside[..., 1:] & (ticks[..., 1:] > -torch.inf) & (ticks[..., 1:] < ticks.cummax(-1).values[..., :-1])
+        )
     return bad
 
 

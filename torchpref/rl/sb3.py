@@ -60,7 +60,9 @@ class CompareWithReference(BaseCallback):
     ) -> None:
         super().__init__(verbose)
         if every < 1 or not seeds:
-            raise UsageError(f"every must be at least 1 and seeds must not be empty, got every={every}, {len(seeds)} seeds")
+            raise UsageError(
+                f"every must be at least 1 and seeds must not be empty, got every={every}, {len(seeds)} seeds"
+            )
         if key is not None and max_score is not None:
             raise UsageError("give either key, an entry of info, or max_score, to sum rewards; not both")
         self.make_env = make_env
@@ -122,8 +124,10 @@ class CompareWithReference(BaseCallback):
     def _trajectories(self, systems: list[str]) -> Trajectories:
         traces = [self._played[system][row] for row in range(len(self.seeds)) for system in systems]
         padded = pad_traces(traces, len(systems))
+        returns = padded["returns"]
+        assert returns is not None
         return Trajectories(
-            padded["returns"],
+            returns,
             padded["lengths"],
             truncated=padded["truncated"],
             systems=systems,

@@ -89,7 +89,9 @@ class PreferenceAdvantage(MCAdvantage):
             "anchor": anchor,
             "weight": weight,
         }
-        group_advantages(preference_rewards(torch.zeros(0, 2, 1), output=output, anchor=anchor, weight=weight), scale=scale)
+        group_advantages(
+            preference_rewards(torch.zeros(0, 2, 1), output=output, anchor=anchor, weight=weight), scale=scale
+        )
 
     def _trajectory_advantage(self, trajs: list[Any]) -> Any:
         """Called by ``MCAdvantage`` with the trajectories of a complete group; None drops the group."""
@@ -99,7 +101,9 @@ class PreferenceAdvantage(MCAdvantage):
         values = preference_rewards(
             _padded(curves),
             lengths,
-            times=None if self.time_key is None else _padded([traj.get(self.time_key).flatten().double() for traj in trajs]),
+            times=None
+            if self.time_key is None
+            else _padded([traj.get(self.time_key).flatten().double() for traj in trajs]),
             truncated=self._truncated(trajs),
             **self.options,  # type: ignore[arg-type]
         )

@@ -48,8 +48,8 @@ class Trace:
                 continue
             if time < latest or time == float("inf"):
                 raise DataError(
-                    f"the time at step {number + 1} of a trace is {time!r}, after {latest!r}; times are at least 0, never fall, "
-                    "and are NaN where not known"
+                    f"the time at step {number + 1} of a trace is {time!r}, after {latest!r}; "
+                    "times are at least 0, never fall, and are NaN where not known"
                 )
             latest = time
 
@@ -64,9 +64,13 @@ class Trace:
         if isinstance(value, Mapping):
             unknown = set(value) - {"returns", "times", "truncated"}
             if unknown or "returns" not in value:
-                raise DataError(f"a trace as a mapping has returns, and may have times and truncated; got {sorted(map(str, value))}")
+                raise DataError(
+                    f"a trace as a mapping has returns, and may have times and truncated; got {sorted(map(str, value))}"
+                )
             times = value.get("times")
-            return cls(_numbers(value["returns"]), None if times is None else _numbers(times), bool(value.get("truncated")))
+            return cls(
+                _numbers(value["returns"]), None if times is None else _numbers(times), bool(value.get("truncated"))
+            )
         return cls(_numbers(value))
 
 
@@ -111,7 +115,9 @@ def pad_traces(traces: Sequence[Trace | None], group_size: int) -> dict[str, Ten
 
     return {
         "returns": rows([() if trace is None else trace.returns for trace in traces]),
-        "lengths": torch.tensor([0 if trace is None else len(trace.returns) for trace in traces]).long().reshape(-1, group_size),
+        "lengths": torch.tensor([0 if trace is None else len(trace.returns) for trace in traces])
+        .long()
+        .reshape(-1, group_size),
         "times": rows([() if trace is None else trace.times or () for trace in traces]) if True in timed else None,
         "truncated": marks([t is not None and t.truncated for t in traces]) if any(t.truncated for t in here) else None,
         "valid": marks([trace is not None for trace in traces]),

@@ -78,7 +78,9 @@ class PreferenceReward:
             "weight": weight,
         }
         self.__name__ = f"preference_{describe(measure).name}"
-        preference_rewards(torch.zeros(0, 2, 1), output=output, anchor=anchor, weight=weight)  # refuses wrong options now
+        preference_rewards(
+            torch.zeros(0, 2, 1), output=output, anchor=anchor, weight=weight
+        )  # refuses wrong options now
 
     def __call__(
         self,
@@ -164,7 +166,11 @@ class PreferenceReward:
 
 def _fingerprint(prompt: Any) -> str:
     """Short text that is the same in every process for the same prompt; images and the like count by their type."""
-    text = prompt if isinstance(prompt, str) else json.dumps(prompt, sort_keys=True, default=lambda value: type(value).__name__)
+    text = (
+        prompt
+        if isinstance(prompt, str)
+        else json.dumps(prompt, sort_keys=True, default=lambda value: type(value).__name__)
+    )
     return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=12).hexdigest()
 
 

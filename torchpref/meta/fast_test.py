@@ -1,0 +1,116 @@
+"""The sign-flip test of all pairs in thousands of replicates, by a saddlepoint approximation.
+
+Under the hypothesis the sum S = Σ ±x of |x| = |wvΔ| with fair signs is symmetric, with variance Σx² and fourth cumulant
+−2Σx⁴. n = (Σx²)² / Σx⁴ equal terms of size √(Σx² / n) have the same; for those the cumulant generating function is
+n log cosh, and its tail is approximated by Lugannani and Rice (*Saddle point approximation for the distribution of the sum
+of independent random variables*, 1980), with a continuity correction where the x are multiples of one step. For Δ in
+{−1, 0, 1} it stands in for the binomial test. The tests compare it with exact p-values.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import torch
+from jaxtyping import Bool, Float, Int
+from numpy.typing import NDArray
+from torch import Tensor
+
+from torchpref.meta.values import PairValues
+
+
+def saddlepoint_p(
+    total: Float[Tensor, "row pair"],
+    square: Float[Tensor, "row pair"],
+    fourth: Float[Tensor, "row pair"],
+    span: Float[Tensor, " pair"],
+) -> Float[Tensor, "row pair"]:
+    """Two-sided p of |S| ≥ |total|; 1 where every x is 0.
+
+    Args:
+        total: S as observed.
+        square: Σx².
+        fourth: Σx⁴.
+        span: half the distance between possible sums; 0 for continuous ones.
+    """
+    from torchpref.meta.compiled import over_rows, p_rows
+
+    result = np.empty(tuple(total.shape))
+    over_rows(p_rows, len(total), *(x.numpy() for x in (total, square, fourth, span)), np.ones(total.shape[1]), result)
+    return torch.from_numpy(result)
+
+
+@dataclass(frozen=True)
+class TestCounts:
+    """Numbers of pairs in each replicate, float64 ``[replicate]`` each.
+
+    Attributes:
+        tested: pairs with an instance that both ran.
+        holm, benjamini: of these, significant after Holm, and after Benjamini and Hochberg, for all of them.
+        judged: of these, pairs of the known order.
+        right, right_holm, right_benjamini: of those, with the right sign, and significant too.
+    """
+
+    tested: Float[Tensor, " replicate"]
+    holm: Float[Tensor, " replicate"]
+    benjamini: Float[Tensor, " replicate"]
+    judged: Float[Tensor, " replicate"]
+    right: Float[Tensor, " replicate"]
+    right_holm: Float[Tensor, " replicate"]
+    right_benjamini: Float[Tensor, " replicate"]
+
+
+def count_tests(
+    values: PairValues,
+    drawn: Int[Tensor, "replicate instance"],
+    sums: Float[Tensor, "replicate pair"],
+    alpha: float,
+    known: Float[Tensor, " pair"] | None = None,
+    p: Float[Tensor, "replicate pair"] | None = None,
+) -> TestCounts:
+    """Test every pair of every replicate, and correct for the number of pairs.
+
+    Args:
+        values: the preferences.
+        drawn: how often each instance is drawn.
+        sums: the replicates' sums, as :meth:`PairValues.sums` gives them.
+        alpha: error rate.
+        known: signs of the known order.
+        p: p-values, if they are known; those of the fast test otherwise.
+    """
+    from torchpref.meta.compiled import over_rows, test_rows
+
+    tested = values.tested(drawn)
+    if p is None:
+        square, fourth = values.power_sums(drawn)
+        given = np.empty((0, sums.shape[1]))
+    else:
+        square = fourth = np.empty((0, sums.shape[1]), dtype=np.float32)
+        given = p.numpy()
+    signs = torch.zeros(sums.shape[1], dtype=torch.float64) if known is None else known
+    counts = np.zeros((len(sums), 7), dtype=np.int64)
+    over_rows(
+        test_rows, len(sums), sums.numpy(), square, fourth, values.span.numpy(), values.unit.numpy(),
+        given, tested.numpy(), signs.numpy(), alpha, counts,
+    )  # fmt: skip
+    return TestCounts(*torch.from_numpy(counts).double().unbind(1))
+
+
+def fast_p(
+    values: PairValues, drawn: Int[Tensor, "replicate instance"], sums: Float[Tensor, "replicate pair"]
+) -> Float[Tensor, "replicate pair"]:
+    """p-values of every pair in every replicate; NaN where a replicate has no instance that both ran."""
+    from torchpref.meta.compiled import over_rows, p_rows
+
+    square, fourth = values.power_sums(drawn)
+    result: NDArray[np.float64] = np.empty(tuple(sums.shape))
+    over_rows(p_rows, len(sums), sums.numpy(), square, fourth, values.span.numpy(), values.unit.numpy(), result)
+    return torch.where(values.tested(drawn), torch.from_numpy(result), torch.nan)
+
+
+def holm_rejects(p: Float[Tensor, "row pair"], alpha: float) -> Bool[Tensor, "row pair"]:
+    """Pairs that Holm rejects at α in each row; NaN is no test."""
+    from torchpref.corrections import adjust
+
+    return torch.from_numpy(adjust(p.numpy(), "holm") <= alpha)

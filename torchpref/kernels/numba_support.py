@@ -10,6 +10,7 @@ import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import Lock
 from typing import Any, TypeVar
 
 import numba
@@ -18,10 +19,11 @@ import torch
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-#: Whole numbers in compiled code. To the type checker they are plain numbers, which numpy's are not.
+#: Numbers in compiled code. To the type checker they are plain numbers, which numpy's are not.
 int32: Any = np.int32
 int64: Any = np.int64
 uint64: Any = np.uint64
+float64: Any = np.float64
 
 _pool: ThreadPoolExecutor | None = None
 _pool_size = 0
@@ -80,9 +82,23 @@ def run(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[
         if _pool is not None:
             _pool.shutdown(wait=False)
         _pool, _pool_size = ThreadPoolExecutor(threads() - 1, thread_name_prefix="torchpref"), threads() - 1
-    futures = [_pool.submit(function, *call) for call in calls[1:]]
-    first = function(*calls[0])
-    return [first, *(future.result() for future in futures)]
+    results: list[Any] = [None] * len(calls)
+    waiting = iter(range(len(calls)))
+    lock = Lock()
+
+    def work() -> None:
+        while True:
+            with lock:
+                index = next(waiting, None)
+            if index is None:
+                return
+            results[index] = function(*calls[index])
+
+    helpers = [_pool.submit(work) for _ in range(min(len(calls), threads()) - 1)]
+    work()
+    for helper in helpers:
+        helper.result()
+    return results
 
 
 def _forget_pool() -> None:

@@ -161,5 +161,6 @@ def enumerated_p(values: NDArray[np.float64]) -> NDArray[np.float64]:
     bits = (torch.arange(2 ** (rows - 1))[:, None] >> torch.arange(rows - 1)) & 1
     signs = torch.cat([torch.ones((len(bits), 1)), 1.0 - 2.0 * bits], dim=1).double()
     sums = signs @ whole
-    count = (sums.abs() >= whole.sum(0).abs()).sum(0)
+    # Rounding to whole numbers moves each term by up to half: sums that are equal may come apart by as many as there are.
+    count = (sums.abs() >= whole.sum(0).abs() - rows).sum(0)
     return count.numpy() / len(bits)

@@ -78,12 +78,12 @@ def flip_counts(
         max_t: also compare with the largest statistic over pairs.
     """
     instances, pairs = values.shape
-    whole = _whole(values)
+    whole, slack = _whole(values)
     largest_sum = float(whole.abs().sum(0).max()) if whole.numel() else 0.0
     # Whole numbers are exact in float32 up to 2^24, at half the price.
     matrix = whole.to(torch.float32 if 2 * largest_sum < 2**24 else torch.float64)
     total = matrix.sum(0)
-    observed = total.abs()
+    observed = (total.abs() - slack).clamp_min_(0)
     norm = torch.sqrt((whole * whole).sum(0)) if max_t else torch.ones(pairs, dtype=torch.float64)
     usable = norm > 0
     scale = torch.where(usable, 1 / norm, 0.0)
@@ -110,17 +110,22 @@ def flip_counts(
 def count_columns(hits: Bool[Tensor, "row column"]) -> Int[Tensor, " column"]:
     """How often each column is True; eight columns are added in one 64-bit number, 255 rows before a byte is full."""
     rows, columns = hits.shape
+    if not rows or not columns:
+        return torch.zeros(columns, dtype=torch.int64)
     padded = torch.nn.functional.pad(hits, (0, -columns % 8, 0, -rows % 255))
     bytes_ = padded.view(torch.int64).reshape(-1, 255, padded.shape[1] // 8).sum(1).view(torch.uint8)
     return bytes_.sum(0, dtype=torch.int64)[:columns]
 
 
-def _whole(values: Float[Tensor, "instance pair"]) -> Float[Tensor, "instance pair"]:
-    """Whole numbers in proportion to the values, as small as they can be where the values are multiples of one step."""
+def _whole(values: Float[Tensor, "instance pair"]) -> tuple[Float[Tensor, "instance pair"], float]:
+    """Whole numbers in proportion to the values, and by how much sums of them may come apart that should be equal.
+
+    Where the values are multiples of one step the numbers are small and nothing comes apart; otherwise each term is rounded.
+    """
     from torchpref.exact_tests import lattice_steps
 
     clean = torch.nan_to_num(values.double(), nan=0.0)
     steps = lattice_steps(clean.cpu().numpy())
     if steps is not None:
-        return torch.from_numpy(steps).double().to(values.device)
-    return fixed_point(clean, max(1, len(values))).limbs[0]
+        return torch.from_numpy(steps).double().to(values.device), 0.0
+    return fixed_point(clean, max(1, len(values))).limbs[0], float(len(values))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -20,6 +20,7 @@ from torchpref.report.plots.style import (
     new_axes,
     plain_frame,
     short,
+    short_names,
 )
 from torchpref.trajectories import MILLION
 
@@ -38,14 +39,18 @@ def tie_rates(result: Evaluation | Mapping[str, float], ax: Axes | None = None) 
         result: an evaluation, or tie rates by measure.
         ax: where to draw; a new figure if None.
     """
-    rates = dict(result) if isinstance(result, Mapping) else {name: one.tie_rate for name, one in result.measures.items()}
-    ax = new_axes(ax, 6.0, 0.9 + 0.36 * len(rates))
+    rates = (
+        dict(result) if isinstance(result, Mapping) else {name: one.tie_rate for name, one in result.measures.items()}
+    )
+    ax = new_axes(ax, 7.2, 0.9 + 0.36 * len(rates))
     for place, (measure, rate) in enumerate(rates.items()):
         if np.isnan(rate):
             ax.annotate("not compared", (0, place), (4, 0), textcoords="offset points", va="center", fontsize=8)
             continue
         ax.barh(place, 100 * rate, color=MEASURE_COLOURS[measure], height=0.7)
-        ax.annotate(f"{100 * rate:.1f} %", (100 * rate, place), (4, 0), textcoords="offset points", va="center", fontsize=8)
+        ax.annotate(
+            f"{100 * rate:.1f} %", (100 * rate, place), (4, 0), textcoords="offset points", va="center", fontsize=8
+        )
     labels = [f"{describe(measure).title}  {measure.upper()}" for measure in rates]
     ax.set_yticks(range(len(rates)), labels, fontsize=9)
     ax.invert_yaxis()
@@ -78,7 +83,7 @@ def advantage(prefs: Preferences, system: str | None = None, ax: Axes | None = N
     total = np.nansum(list(bars.values()), axis=0)
     order = sorted(keep, key=lambda i: (-total[i], prefs.systems[i]))
     count = len(order)
-    ax = new_axes(ax, 7.0, max(2.2, 1.2 + (0.24 if count <= 45 else 0.15) * count))
+    ax = new_axes(ax, 7.0, max(2.6, 1.4 + (0.24 if count <= 45 else 0.15) * count))
     right, left = np.zeros(count), np.zeros(count)
     for colour, (name, values) in zip((COLOURS[0], COLOURS[5], COLOURS[2]), bars.items(), strict=True):
         shown = np.nan_to_num(values[order])
@@ -87,16 +92,17 @@ def advantage(prefs: Preferences, system: str | None = None, ax: Axes | None = N
         right, left = right + np.maximum(shown, 0), left + np.minimum(shown, 0)
     ax.plot(total[order], range(count), "o", ms=4, mfc="white", mec="black", mew=1.0, label="LR, their sum")
     ax.axvline(0, color=GREY, lw=0.8)
-    ax.set_yticks(range(count), [short(prefs.systems[i]) for i in order], fontsize=name_size(count))
+    ax.set_yticks(range(count), short_names([prefs.systems[i] for i in order]), fontsize=name_size(count))
     ax.set_ylim(count - 0.4, -0.6)
     ax.set_xlabel("Δ̄")
     plain_frame(ax)
-    legend(ax, columns=4, loc="upper center", bbox_to_anchor=(0.5, -0.35 / max(1.0, 0.24 * count)))
+    ax.margins(x=0.04)
+    legend(ax, loc="upper left")
     caption(ax, title, f"{whose} A dot on the other side of 0 than its blue bar: preferred although it solves less.")
     return ax
 
 
-def _mean_over_rivals(values: np.ndarray) -> np.ndarray:
+def _mean_over_rivals(values: Any) -> Any:
     off = ~np.eye(len(values), dtype=bool) & ~np.isnan(values)
     return np.where(off, values, 0).sum(1) / np.maximum(off.sum(1), 1)
 
@@ -121,7 +127,9 @@ def advantage_by_level(pair: PairPreferences, bins: int = 10, ax: Axes | None = 
     ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
     plain_frame(ax, grid="y")
     legend(ax, loc="best")
-    caption(ax, f"{pair.measure.upper()}: who is sooner, by level", "The rest ties. Levels that either of the two attains.")
+    caption(
+        ax, f"{pair.measure.upper()}: who is sooner, by level", "The rest ties. Levels that either of the two attains."
+    )
     return ax
 
 
@@ -157,7 +165,12 @@ def advantage_by_instance(pair: PairPreferences, ax: Axes | None = None) -> Axes
     ax.bar(np.arange(len(delta)), delta, width=1.0, color=colours)
     ax.axhline(pair.mean, color=GREY, ls="--", lw=1.0)
     ax.annotate(
-        f"mean {pair.mean:+.3f}", (len(delta) - 0.5, pair.mean), (0, 3), textcoords="offset points", ha="right", fontsize=8
+        f"mean {pair.mean:+.3f}",
+        (len(delta) - 0.5, pair.mean),
+        (0, 3),
+        textcoords="offset points",
+        ha="right",
+        fontsize=8,
     )
     ax.axhline(0, color=GREY, lw=0.8)
     won, lost = int((delta > 0).sum()), int((delta < 0).sum())
@@ -166,6 +179,7 @@ def advantage_by_instance(pair: PairPreferences, ax: Axes | None = None) -> Axes
     ax.set_xlabel("instances, sorted")
     ax.set_ylabel("Δ")
     plain_frame(ax, grid="y")
-    text = f"{won} for {short(pair.first, 24)} (blue), {lost} for {short(pair.second, 24)} (orange), {len(delta) - won - lost} tied."
+    tied = len(delta) - won - lost
+    text = f"{won} for {short(pair.first, 24)} (blue), {lost} for {short(pair.second, 24)} (orange), {tied} tied."
     caption(ax, f"{pair.measure.upper()} by instance", text)
     return ax

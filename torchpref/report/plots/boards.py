@@ -15,7 +15,8 @@ from torchpref.report.plots.style import (
     name_size,
     new_axes,
     plain_frame,
-    short,
+    short_names,
+    spread,
 )
 
 if TYPE_CHECKING:
@@ -47,9 +48,13 @@ def leaderboard(board: Leaderboard, ax: Axes | None = None) -> Axes:
     ax.plot([scores[place] for place in shown], shown, "o", color=FIRST, ms=4.5, label="score")
     for number, group in enumerate(_groups_of_several(board)):
         places = [place for place, row in enumerate(rows) if row["system"] in group]
-        x = right + room * (2 + number % 6)
-        ax.plot([x, x], [min(places) - 0.3, max(places) + 0.3], color=SECOND, lw=2.2, alpha=0.85)
-    labels = [f"{short(row['system'])}  {row['rank']}" for row in rows]
+        x = 1.015 + 0.02 * (number % 6)
+        ax.plot(
+            [x, x], [min(places) - 0.3, max(places) + 0.3], color=SECOND, lw=2.2, alpha=0.85, clip_on=False,
+            transform=ax.get_yaxis_transform(),
+        )  # fmt: skip
+    names = short_names([row["system"] for row in rows])
+    labels = [f"{name}  {row['rank']}" for name, row in zip(names, rows, strict=True)]
     ax.set_yticks(range(count), labels, fontsize=name_size(count))
     ax.set_ylim(count - 0.4, -0.6)
     unit = "Elo points" if board.scale == "elo" else "log-odds"
@@ -74,6 +79,8 @@ def bump_chart(result: Evaluation | Mapping[str, Mapping[str, int]], ax: Axes | 
         result: an evaluation, or per measure a mapping from systems to ranks.
         ax: where to draw; a new figure if None.
     """
+    from matplotlib.ticker import MaxNLocator
+
     ranks = _ranks(result)
     measures = list(ranks)
     systems = sorted({name for by_system in ranks.values() for name in by_system})
@@ -94,13 +101,14 @@ def bump_chart(result: Evaluation | Mapping[str, Mapping[str, int]], ax: Axes | 
         )  # fmt: skip
     size = name_size(count)
     ends = _label_places([last.get(name) for name in order])
-    for name, y in zip(order, ends, strict=True):
+    for name, y in zip(short_names(order), ends, strict=True):
         if y is not None:
-            ax.annotate(short(name), (len(measures) - 1, y), (7, 0), textcoords="offset points", va="center", fontsize=size)
+            ax.annotate(name, (len(measures) - 1, y), (7, 0), textcoords="offset points", va="center", fontsize=size)
     ax.set_xticks(range(len(measures)), [measure.upper() for measure in measures])
     ax.set_xlim(-0.3, len(measures) - 0.7)
     ax.set_ylim(count + 0.6, 0.4)
     ax.set_ylabel("rank")
+    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
     plain_frame(ax, grid="y" if count <= 20 else None)
     ax.margins(x=0.05)
     text = "A line per system; crossings are disagreements."
@@ -126,8 +134,6 @@ def _span(places: list[int | None]) -> int:
 
 def _label_places(ranks: list[int | None]) -> list[float | None]:
     """Where names stand at the right edge: at their rank, those of tied systems one below the other."""
-    from torchpref.report.plots.style import spread
-
     known = [float(rank) for rank in ranks if rank is not None]
     places = iter(spread(known, 0.9))
     return [None if rank is None else next(places) for rank in ranks]

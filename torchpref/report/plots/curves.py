@@ -9,7 +9,7 @@ import numpy as np
 
 from torchpref.errors import UsageError
 from torchpref.grid import LEVEL_PAD, curves, time_to_return
-from torchpref.report.plots.style import caption, legend, line_style, new_axes, plain_frame, short
+from torchpref.report.plots.style import caption, legend, line_style, marker, new_axes, plain_frame, short
 from torchpref.trajectories import MILLION, NEVER, UNKNOWN
 
 if TYPE_CHECKING:
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 def _chosen(runs: Trajectories, instance: str, systems: Sequence[str] | str | None) -> Trajectories:
     """One instance and some systems; all of them if None, at most 24, beyond which lines look alike."""
-    found = [i for i, (name, bench) in enumerate(zip(runs.instances, runs.benchmarks, strict=True)) if instance in (name, f"{bench}/{name}")]
+    found = [
+        i
+        for i, (name, bench) in enumerate(zip(runs.instances, runs.benchmarks, strict=True))
+        if instance in (name, f"{bench}/{name}")
+    ]
     if len(found) != 1:
         problem = "stands in several benchmarks; write benchmark/instance" if found else "is not among the runs"
         raise UsageError(f"instance {instance!r} {problem}")
@@ -66,7 +70,7 @@ def return_curves(
             ax.step(x, y, where="post", lw=1.6, alpha=1.0 if one.shape[2] == 1 else 0.6, label=label, **line_style(s))
             if known.any():
                 style = line_style(s)
-                ax.plot(ticks[known] * size, levels[known], "o", ms=3.5, color=style["color"])
+                ax.plot(ticks[known] * size, levels[known], marker(s), ms=3.5, color=style["color"])
             label = None
     ax.set_xlim(0, end)
     ax.set_ylim(-0.03, 1.05)
@@ -108,7 +112,7 @@ def time_to_levels(
             row = ticks[s, t, : len(names)]
             x = np.arange(len(names)) + shift
             known, never = (row != NEVER) & (row != UNKNOWN), row == NEVER
-            ax.plot(x[known], row[known] * g.resolution, "o", ms=5, color=style["color"], label=label)
+            ax.plot(x[known], row[known] * g.resolution, marker(s), ms=5, color=style["color"], label=label)
             ax.plot(x[never], np.full(never.sum(), top), "x", ms=5, color=style["color"], clip_on=False)
             for place in x[row == UNKNOWN]:
                 ax.annotate("?", (place, top), ha="center", va="center", color=style["color"], fontsize=9)

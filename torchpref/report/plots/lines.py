@@ -26,7 +26,9 @@ if TYPE_CHECKING:
     from torchpref.budget import BudgetCurves
 
 #: What a line can stand for: x, y, and the limits of its interval where it has one.
-Series = tuple[Sequence[float], Sequence[float]] | tuple[Sequence[float], Sequence[float], Sequence[tuple[float, float]]]
+Series = (
+    tuple[Sequence[float], Sequence[float]] | tuple[Sequence[float], Sequence[float], Sequence[tuple[float, float]]]
+)
 
 
 def budget_curves(curves: BudgetCurves, value: str = "solved", highlight: int = 8, ax: Axes | None = None) -> Axes:
@@ -38,7 +40,11 @@ def budget_curves(curves: BudgetCurves, value: str = "solved", highlight: int = 
         highlight: at most so many systems in colour: those that lead at some budget, then the best at the largest one.
         ax: where to draw; a new figure if None.
     """
-    titles = {"solved": "solved within the budget (%)", "score": "score (log-odds)", "mean_preference": "mean preference"}
+    titles = {
+        "solved": "solved within the budget (%)",
+        "score": "score (log-odds)",
+        "mean_preference": "mean preference",
+    }
     if value not in titles:
         raise UsageError(f"value must be one of {', '.join(titles)}, got {value!r}")
     values = getattr(curves, value).cpu().numpy() * (100 if value == "solved" else 1)
@@ -80,9 +86,7 @@ def budget_curves(curves: BudgetCurves, value: str = "solved", highlight: int = 
     return ax
 
 
-def data_efficiency(
-    series: Mapping[str, Series], label: str = "accuracy (%)", ax: Axes | None = None
-) -> Axes:
+def data_efficiency(series: Mapping[str, Series], label: str = "accuracy (%)", ax: Axes | None = None) -> Axes:
     """How much each measure knows from a share of the instances.
 
     Args:
@@ -100,9 +104,7 @@ def data_efficiency(
     return ax
 
 
-def saturation(
-    series: Mapping[str, Series], label: str = "discriminative power (%)", ax: Axes | None = None
-) -> Axes:
+def saturation(series: Mapping[str, Series], label: str = "discriminative power (%)", ax: Axes | None = None) -> Axes:
     """Discriminative power against the success rate of the instances compared, in bins of equal count.
 
     Args:

@@ -16,6 +16,7 @@ from torchpref.report.plots.style import (
     name_size,
     new_axes,
     short,
+    short_names,
 )
 
 if TYPE_CHECKING:
@@ -46,9 +47,9 @@ def preference_matrix(prefs: Preferences, order: Sequence[str] | None = None, ax
         positions = [prefs.systems.index(name) for name in order]
     values = mean[np.ix_(positions, positions)]
     np.fill_diagonal(values, np.nan)
-    names = [short(prefs.systems[i], 26) for i in positions]
+    names = short_names([prefs.systems[i] for i in positions], 26)
     count = len(names)
-    side = min(11.0, max(3.2, 2.2 + 0.2 * count))
+    side = min(11.0, max(4.2, 2.6 + 0.2 * count))
     ax = new_axes(ax, side + 0.8, side)
     colours = LinearSegmentedColormap.from_list("preference", PREFERENCE_MAP).with_extremes(bad=GREY + "55")
     image = ax.imshow(np.ma.masked_invalid(values), cmap=colours, vmin=-1, vmax=1, interpolation="nearest")
@@ -79,7 +80,7 @@ def coverage(runs: Trajectories, ax: Axes | None = None) -> Axes:
     ax = new_axes(ax, 8.0, min(12.0, max(1.8, 1.2 + (0.2 if count <= 45 else 0.12) * count)))
     colours = ListedColormap([SECOND, "#9CCBE8", FIRST])
     ax.imshow(state, cmap=colours, vmin=0, vmax=2, aspect="auto", interpolation="nearest")
-    ax.set_yticks(range(count), [short(name) for name in runs.systems], fontsize=name_size(count))
+    ax.set_yticks(range(count), short_names(runs.systems), fontsize=name_size(count))
     ax.tick_params(axis="y", length=0)
     edges = [i for i in range(1, len(runs.benchmarks)) if runs.benchmarks[i] != runs.benchmarks[i - 1]]
     for edge in edges:

@@ -7,6 +7,7 @@ Colours of text, axes and grid come from matplotlib's current style, so that a f
 from __future__ import annotations
 
 from collections.abc import Sequence
+from os.path import commonprefix
 from typing import TYPE_CHECKING, Any
 
 from torchpref.errors import MissingExtraError
@@ -22,6 +23,8 @@ FIRST, SECOND, THIRD = COLOURS[:3]
 GREY = "#8C8C8C"
 #: Line styles beside colours: more than six lines, or a print without colour.
 DASHES = ("-", "--", "-.", ":")
+#: Marks that go with the dashes.
+MARKERS = ("o", "s", "^", "D")
 #: A colour per measure, the same in every picture.
 MEASURE_COLOURS = dict(zip(("rpp", "lr", "ipp", "pr", "spl", "sr"), COLOURS, strict=True))
 #: Diverging from the second system's colour over white to the first's.
@@ -81,6 +84,17 @@ def short(name: str, length: int = NAME_LENGTH) -> str:
     return name.replace("$", r"\$")
 
 
+def short_names(names: Sequence[str], length: int = NAME_LENGTH) -> list[str]:
+    """Names that fit and still differ: where cutting makes two alike, what all names share is cut out first."""
+    cut = [short(name, length) for name in names]
+    if len(set(cut)) == len(set(names)) or len(set(names)) < 2:
+        return cut
+    start = len(commonprefix(list(names)))
+    end = len(commonprefix([name[start:][::-1] for name in names]))
+    rest = [name[start : len(name) - end] for name in names]
+    return [short(f"{'…' if start else ''}{part}{'…' if end else ''}", length) for part in rest]
+
+
 def name_size(count: int) -> float:
     """Font size in points for ``count`` names side by side."""
     return 9.0 if count <= 20 else 7.5 if count <= 45 else 5.5
@@ -91,13 +105,18 @@ def line_style(number: int) -> dict[str, Any]:
     return {"color": COLOURS[number % len(COLOURS)], "linestyle": DASHES[number // len(COLOURS) % len(DASHES)]}
 
 
+def marker(number: int) -> str:
+    """The mark of the n-th series, which changes where colours begin anew."""
+    return MARKERS[number // len(COLOURS) % len(MARKERS)]
+
+
 def legend(ax: Axes, columns: int = 1, **options: Any) -> None:
     """A legend without a box, beside the picture if it has many entries."""
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
     if len(handles) > 6:
-        options = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)} | options
+        options |= {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
     ax.legend(handles, labels, frameon=False, fontsize="x-small", ncols=columns, **options)
 
 

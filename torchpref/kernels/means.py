@@ -66,7 +66,9 @@ class MeanSums:
     def __add__(self, other: MeanSums) -> MeanSums:
         if self.scale != other.scale:
             raise UsageError(f"sums on scales {self.scale} and {other.scale} cannot be added; sum both with one scale")
-        return MeanSums(self.scale, *(mine + theirs for mine, theirs in zip(self.tensors(), other.tensors(), strict=True)))
+        return MeanSums(
+            self.scale, *(mine + theirs for mine, theirs in zip(self.tensors(), other.tensors(), strict=True))
+        )
 
     def weight_sums(self) -> Float[Tensor, " pair"]:
         """Sum of the weights of the instances that each pair shares."""
@@ -114,7 +116,10 @@ def add_up(
     def limbs(values: Tensor, size: float) -> Tensor:
         return torch.stack([part.sum(0) for part in to_limbs(torch.where(mask, values, 0.0), size)])
 
-    delta = [limbs(total.double() / (trial_pairs * unit).double() * column, scale) for total, unit in zip(sums, units, strict=True)]
+    delta = [
+        limbs(total.double() / (trial_pairs * unit).double() * column, scale)
+        for total, unit in zip(sums, units, strict=True)
+    ]
     share = [limbs(tied.double() / trial_pairs.double(), 1.0) for tied in ties]
     return MeanSums(
         scale=scale,

@@ -124,7 +124,8 @@ def test_systems_and_benchmarks_are_chosen_by_name_or_pattern(run: Run, tmp_path
     record = json.loads(out)
     assert record["n_instances"] == 2 and list(record["measures"]["lr"]["benchmarks"]) == ["y"]
     code, out, _ = run("evaluate", path)
-    assert "ties by" in out and "mean of" in out and "2 benchmarks" in out
+    assert re.search(r"\nties in % +SR +PR +SPL +LR +RPP +IPP +inst\.\n", out)
+    assert re.search(r"\nmean of 2 benchmarks +100\.00 +100\.00 +0\.00 +0\.00 +0\.00 +0\.00 +4\n", out)
 
 
 def test_options_reach_the_library(run: Run, table: Path) -> None:

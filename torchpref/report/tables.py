@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from rich.console import RenderableType
+from rich.table import Table
 from rich.text import Text
 
 from torchpref.measures import describe
@@ -19,6 +20,8 @@ if TYPE_CHECKING:
     from torchpref.leaderboard import Leaderboard
 
 _BAR = 20
+#: So many benchmarks are listed one by one.
+_BENCHMARKS = 20
 _SIGN = {"warning": "!", "note": "-", "error": "!!"}
 
 
@@ -69,17 +72,26 @@ def _tie_rates(result: Evaluation) -> list[RenderableType]:
         share = percent(measured.tie_rate, 2) or "no clock"
         add(overview, _title(name), share, "█" * full + "░" * (_BAR - full), f"{measured.run_pairs:,}")
     parts = [heading("Tie rates", "the share of run pairs that a measure cannot tell apart"), overview]
-    benchmarks = list(next(iter(result.measures.values())).benchmarks) if result.measures else []
+    benchmarks = list(next(iter(result.measures.values())).benchmarks)
     if len(benchmarks) > 1:
-        by = table(("ties by benchmark", "<"), *(name.upper() for name in result.measures), "instances")
-        for benchmark in benchmarks:
-            of = [measured.benchmarks.get(benchmark) for measured in result.measures.values()]
-            rates = [percent(part.tie_rate, 2) if part else None for part in of]
-            add(by, benchmark, *rates, next(part.instances for part in of if part))
-        means = [percent(measured.benchmark_mean_tie_rate, 2) for measured in result.measures.values()]
-        add(by, "mean of benchmarks", *means, len(result.runs.instances), style="bold")
-        parts += [Text(""), by]
+        parts += [Text(""), _tie_rates_by_benchmark(result, benchmarks)]
     return parts
+
+
+def _tie_rates_by_benchmark(result: Evaluation, benchmarks: Sequence[str]) -> Table:
+    """A row per benchmark as long as they are few, and their mean."""
+    by = table(("ties in %", "<"), *(name.upper() for name in result.measures), "inst.")
+
+    def row(name: str, rates: Sequence[float], instances: int, style: str | None = None) -> None:
+        add(by, name, *(plain(100 * rate, 2) for rate in rates), f"{instances:,}", style=style)
+
+    for benchmark in benchmarks if len(benchmarks) <= _BENCHMARKS else []:
+        of = [measured.benchmarks.get(benchmark) for measured in result.measures.values()]
+        instances = next(part.instances for part in of if part)
+        row(benchmark, [part.tie_rate if part else math.nan for part in of], instances)
+    means = [measured.benchmark_mean_tie_rate for measured in result.measures.values()]
+    row(f"mean of {len(benchmarks)} benchmarks", means, len(result.runs.instances), "bold")
+    return by
 
 
 def _title(name: str) -> str:

@@ -269,3 +269,17 @@ def test_intervals_come_with_a_bootstrap(three: Evaluation) -> None:
     few = evaluate(success_runs({"a": [1, 2, 3], "b": [2, 1, 4]}), "lr", bootstrap=50)
     assert few.to_dict()["measures"]["lr"]["interval"] == [[None, None], [None, None]]
     assert "No interval for a, b" in repr(few)
+
+
+def test_measures_that_agree_are_ranked_once_with_the_same_result() -> None:
+    from torchpref import preferences, rank
+
+    generator = torch.Generator().manual_seed(11)
+    times = {name: torch.randint(1, 9, (40,), generator=generator).tolist() for name in "abc"}
+    runs = success_runs(times)
+    found = evaluate(runs, bootstrap=100, seed=2)
+    for name in MEASURES:
+        alone = rank(preferences(runs, name), bootstrap=100, seed=2)
+        assert found[name].board is not None and repr(found[name].board) == repr(alone)
+        assert found[name].interval is not None
+        assert torch.equal(found[name].interval.nan_to_num(9.0), alone.interval.nan_to_num(9.0))

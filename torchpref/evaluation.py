@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     import polars
 
     from torchpref.io.audit import Audit
+    from torchpref.leaderboard import Leaderboard
     from torchpref.preferences import Preferences
     from torchpref.trajectories import Trajectories
 
@@ -63,7 +64,7 @@ class MeasureResult:
     split: Mapping[str, Float[Tensor, " system"]] | None = None
     benchmarks: Mapping[str, MeasureResult] = field(default_factory=dict)
     preferences: Preferences | None = field(default=None, repr=False)
-    board: Any = field(default=None, repr=False)
+    board: Leaderboard | None = field(default=None, repr=False)
 
     @property
     def order(self) -> tuple[int, ...]:

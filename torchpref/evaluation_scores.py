@@ -12,6 +12,7 @@ from torch import Tensor
 
 from torchpref.bradley_terry import bradley_terry
 from torchpref.evaluation import MeasureResult
+from torchpref.leaderboard import Leaderboard
 from torchpref.measures import describe
 from torchpref.preferences import SPLIT_PARTS, Preferences, all_pairs
 from torchpref.trajectories import Trajectories
@@ -42,11 +43,12 @@ def measure_results(
             problems[measure, name] = _Problem.of(part, out if describe(measure).temporal else frozenset())
     fits = _fit(list(problems.values()))
     found = {key: _result(problem, fit) for (key, problem), fit in zip(problems.items(), fits, strict=True)}
+    boards = _boards({name: problems[name, None].used for name in prefs}, bootstrap, seed) if bootstrap else {}
     results = {}
     for measure in prefs:
         result = found[measure, None]
         if bootstrap:
-            result = _with_intervals(result, problems[measure, None], bootstrap, seed)
+            result = _with_board(result, problems[measure, None], boards[measure])
         named = [name for name in sorted(set(runs.benchmarks)) if name]
         benchmarks = {name: found.get((measure, name), found[measure, None]) for name in named}
         results[measure] = replace(result, benchmarks=benchmarks)
@@ -225,11 +227,35 @@ def without_clock(runs: Trajectories, measure: str) -> MeasureResult:
     )
 
 
-def _with_intervals(result: MeasureResult, problem: _Problem, bootstrap: int, seed: int) -> MeasureResult:
-    """The result with the intervals of :func:`torchpref.rank`."""
+def _boards(prefs: Mapping[str, Preferences], bootstrap: int, seed: int) -> dict[str, Leaderboard]:
+    """:func:`torchpref.rank` of every measure, once for measures that agree on every instance.
+
+    Where all returns are 0 or 1, LR, RPP and IPP are one measure, and so are SR and PR.
+    """
     from torchpref.ranking import rank
 
-    board = rank(problem.used, bootstrap=bootstrap, seed=seed)
+    boards: dict[str, Leaderboard] = {}
+    for name, own in prefs.items():
+        same = next((other for other in boards if _same(prefs[other], own)), None)
+        if same is None:
+            boards[name] = rank(own, bootstrap=bootstrap, seed=seed)
+        else:
+            boards[name] = replace(boards[same], measure=name, clock=own.clock)
+    return boards
+
+
+def _same(first: Preferences, second: Preferences) -> bool:
+    """Whether Δ of every instance and pair, and the number of trial pairs behind it, are the same."""
+    common = math.gcd(first.unit, second.unit)
+    return (
+        torch.equal(first.trial_pairs, second.trial_pairs)
+        and torch.equal(first.sums * (second.unit // common), second.sums * (first.unit // common))
+        and torch.equal(first.weights, second.weights)
+    )
+
+
+def _with_board(result: MeasureResult, problem: _Problem, board: Leaderboard) -> MeasureResult:
+    """The result with the intervals of a leaderboard of the systems that take part."""
     interval = torch.full((len(problem.all.systems), 2), torch.nan, dtype=torch.float64)
     interval[list(problem.positions)] = board.interval.double().cpu()
     return replace(result, interval=interval, board=board)

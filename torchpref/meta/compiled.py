@@ -14,7 +14,7 @@ import numpy as np
 
 from torchpref.kernels.numba_support import run, split, threads
 
-#: Below this |S| / √Σx² no p-value is 0.05 or less.
+#: Below this |S| / √Σx² of at least four equal terms no p-value is 0.05 or less.
 _HARMLESS = 1.7
 #: Scores closer than this are equal.
 TIE = 1e-9
@@ -35,42 +35,40 @@ def over_rows(function: Callable[..., Any], rows: int, *arguments: Any) -> None:
 
 
 @_compiled
-def saddlepoint(total: Any, square: Any, fourth: Any, span: Any) -> Any:
+def tail(total: Any, square: Any, fourth: Any, count: Any, span: Any) -> Any:
     """Two-sided tail of Σ ± x at |total|, see :mod:`torchpref.meta.fast_test`."""
-    if square <= 0.0:
+    distance = abs(total) - span
+    if square <= 0.0 or distance <= 0.0:
         return 1.0
-    terms = square * square / fourth
-    u = (abs(total) - span) / math.sqrt(terms * square)
-    if u <= 0.0:
-        return 1.0
-    u = min(u, 1.0 - 1e-9)
-    r = math.sqrt(terms * ((1.0 + u) * math.log1p(u) + (1.0 - u) * math.log1p(-u)))
-    tail = 0.5 * math.erfc(r * 0.7071067811865476)
-    if r >= 1e-3:
-        q = math.atanh(u) * math.sqrt(terms * (1.0 - u * u))
-        tail += math.exp(-0.5 * r * r) * 0.3989422804014327 * (1.0 / q - 1.0 / r)
-    return min(1.0, 2.0 * tail)
+    terms = max(1.0, square * square / fourth)
+    degrees = 3.0 * terms - 3.0
+    share = min(distance * distance / (square * (degrees + 1.0)), 1.0 - 1e-12)
+    normal = (8.0 * degrees + 1.0) / (8.0 * degrees + 3.0) * math.sqrt(-degrees * math.log1p(-share))
+    return max(math.erfc(normal * 0.7071067811865476), 2.0 ** (1.0 - count))
 
 
 @_compiled
-def p_rows(first: Any, last: Any, total: Any, square: Any, fourth: Any, span: Any, unit: Any, result: Any) -> None:
+def p_rows(
+    first: Any, last: Any, total: Any, square: Any, fourth: Any, count: Any, span: Any, unit: Any, result: Any
+) -> None:
     """p-values of rows; ``total`` and ``span`` times ``unit`` ``[pair]`` are what the powers are sums of."""
     for row in range(first, last):
         for pair in range(total.shape[1]):
-            result[row, pair] = saddlepoint(
-                total[row, pair] * unit[pair], square[row, pair], fourth[row, pair], span[pair] * unit[pair]
-            )
+            result[row, pair] = tail(
+                total[row, pair] * unit[pair], square[row, pair], fourth[row, pair], count[row, pair],
+                span[pair] * unit[pair],
+            )  # fmt: skip
 
 
 @_compiled
-def test_rows(
-    first: Any, last: Any, total: Any, square: Any, fourth: Any, span: Any, unit: Any, given: Any, tested: Any,
+def decide_rows(
+    first: Any, last: Any, total: Any, square: Any, fourth: Any, count: Any, span: Any, unit: Any, given: Any, tested: Any,
     known: Any, alpha: Any, counts: Any,
 ) -> None:  # fmt: skip
     """How many pairs are significant, right, and both, in each row.
 
     Args:
-        total, square, fourth, span, unit: as for :func:`p_rows`.
+        total, square, fourth, count, span, unit: as for :func:`p_rows`.
         given: p-values instead; no rows where they are to be computed.
         tested: bool ``[row or 1, pair]``, which pairs are tested.
         known: signs of the known order, 0 where nothing is judged.
@@ -92,9 +90,10 @@ def test_rows(
                 p[pair] = given[row, pair]
             else:
                 value = total[row, pair] * unit[pair]
-                if alpha <= 0.05 and value * value < _HARMLESS * _HARMLESS * square[row, pair]:
+                even = square[row, pair] * square[row, pair] > 4.0 * fourth[row, pair]
+                if even and alpha <= 0.05 and value * value < _HARMLESS * _HARMLESS * square[row, pair]:
                     continue
-                p[pair] = saddlepoint(value, square[row, pair], fourth[row, pair], span[pair] * unit[pair])
+                p[pair] = tail(value, square[row, pair], fourth[row, pair], count[row, pair], span[pair] * unit[pair])
             if p[pair] <= alpha:
                 small[found] = p[pair]
                 found += 1

@@ -18,8 +18,8 @@ _BOOTSTRAP = (
 )
 _SPLITS = "Interval: percentiles over the random splits, that is, where the figure of a single split lies."
 _FAST = (
-    "On the data p-values are those of torchpref.significance; in replicates those of the saddlepoint approximation of the "
-    "same sign-flip test (torchpref.meta.fast_test)."
+    "On the data p-values are those of torchpref.significance; in replicates those of a moment approximation of the same "
+    "sign-flip test (torchpref.meta.fast_test)."
 )
 
 

@@ -1,10 +1,11 @@
-"""The sign-flip test of all pairs in thousands of replicates, by a saddlepoint approximation.
+"""The sign-flip test of all pairs in thousands of replicates, approximated from moments.
 
 Under the hypothesis the sum S = Σ ±x of |x| = |wvΔ| with fair signs is symmetric, with variance Σx² and fourth cumulant
-−2Σx⁴. n = (Σx²)² / Σx⁴ equal terms of size √(Σx² / n) have the same; for those the cumulant generating function is
-n log cosh, and its tail is approximated by Lugannani and Rice (*Saddle point approximation for the distribution of the sum
-of independent random variables*, 1980), with a continuity correction where the x are multiples of one step. For Δ in
-{−1, 0, 1} it stands in for the binomial test. The tests compare it with exact p-values.
+−2Σx⁴. The symmetric beta distribution (Pearson's type II, as in Pitman's *Significance tests which may be applied to samples
+from any populations*, 1937) with the same two has 3n − 3 degrees of freedom as a t distribution, n = (Σx²)² / Σx⁴; its tail
+is found by Wallace's normal approximation (*Bounds on normal approximations to Student's and the chi-square distributions*,
+1959). Where the x are multiples of one step there is a correction for continuity, and no p is less than 2^(1 − count) for
+that many x that are not 0. The tests compare it with exact p-values.
 """
 
 from __future__ import annotations
@@ -20,10 +21,11 @@ from torch import Tensor
 from torchpref.meta.values import PairValues
 
 
-def saddlepoint_p(
+def moment_p(
     total: Float[Tensor, "row pair"],
     square: Float[Tensor, "row pair"],
     fourth: Float[Tensor, "row pair"],
+    count: Float[Tensor, "row pair"],
     span: Float[Tensor, " pair"],
 ) -> Float[Tensor, "row pair"]:
     """Two-sided p of |S| ≥ |total|; 1 where every x is 0.
@@ -32,17 +34,20 @@ def saddlepoint_p(
         total: S as observed.
         square: Σx².
         fourth: Σx⁴.
+        count: number of x that are not 0.
         span: half the distance between possible sums; 0 for continuous ones.
     """
     from torchpref.meta.compiled import over_rows, p_rows
 
     result = np.empty(tuple(total.shape))
-    over_rows(p_rows, len(total), *(x.numpy() for x in (total, square, fourth, span)), np.ones(total.shape[1]), result)
+    over_rows(
+        p_rows, len(total), *(x.numpy() for x in (total, square, fourth, count, span)), np.ones(total.shape[1]), result
+    )
     return torch.from_numpy(result)
 
 
 @dataclass(frozen=True)
-class TestCounts:
+class PairCounts:
     """Numbers of pairs in each replicate, float64 ``[replicate]`` each.
 
     Attributes:
@@ -68,7 +73,7 @@ def count_tests(
     alpha: float,
     known: Float[Tensor, " pair"] | None = None,
     p: Float[Tensor, "replicate pair"] | None = None,
-) -> TestCounts:
+) -> PairCounts:
     """Test every pair of every replicate, and correct for the number of pairs.
 
     Args:
@@ -79,22 +84,22 @@ def count_tests(
         known: signs of the known order.
         p: p-values, if they are known; those of the fast test otherwise.
     """
-    from torchpref.meta.compiled import over_rows, test_rows
+    from torchpref.meta.compiled import decide_rows, over_rows
 
     tested = values.tested(drawn)
     if p is None:
-        square, fourth = values.power_sums(drawn)
+        powers = values.power_sums(drawn)
         given = np.empty((0, sums.shape[1]))
     else:
-        square = fourth = np.empty((0, sums.shape[1]), dtype=np.float32)
+        powers = (np.empty((0, sums.shape[1]), dtype=np.float32),) * 3
         given = p.numpy()
     signs = torch.zeros(sums.shape[1], dtype=torch.float64) if known is None else known
     counts = np.zeros((len(sums), 7), dtype=np.int64)
     over_rows(
-        test_rows, len(sums), sums.numpy(), square, fourth, values.span.numpy(), values.unit.numpy(),
+        decide_rows, len(sums), sums.numpy(), *powers, values.span.numpy(), values.unit.numpy(),
         given, tested.numpy(), signs.numpy(), alpha, counts,
     )  # fmt: skip
-    return TestCounts(*torch.from_numpy(counts).double().unbind(1))
+    return PairCounts(*torch.from_numpy(counts).double().unbind(1))
 
 
 def fast_p(
@@ -103,9 +108,9 @@ def fast_p(
     """p-values of every pair in every replicate; NaN where a replicate has no instance that both ran."""
     from torchpref.meta.compiled import over_rows, p_rows
 
-    square, fourth = values.power_sums(drawn)
+    powers = values.power_sums(drawn)
     result: NDArray[np.float64] = np.empty(tuple(sums.shape))
-    over_rows(p_rows, len(sums), sums.numpy(), square, fourth, values.span.numpy(), values.unit.numpy(), result)
+    over_rows(p_rows, len(sums), sums.numpy(), *powers, values.span.numpy(), values.unit.numpy(), result)
     return torch.where(values.tested(drawn), torch.from_numpy(result), torch.nan)
 
 

@@ -125,7 +125,7 @@ def _measure(
 
 def _splits(values: PairValues, halves: Tensor) -> dict[str, Tensor]:
     step = max(1, (1 << 21) // max(1, len(values.pairs)))
-    parts = [split_half(values, half, 1 - half) for half in halves.split(step)]
+    parts = [split_half(values, half, 1 - half) for half in torch.split(halves, step)]
     return {key: torch.cat([part[key] for part in parts]) for key in parts[0]}
 
 

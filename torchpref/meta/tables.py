@@ -59,8 +59,8 @@ def _reasons(figures: Mapping[str, Mapping[str, Estimate]]) -> list[str]:
     for (key, reason), measures in found.items():
         merged.setdefault((reason, tuple(measures)), []).append(DEFINITIONS[key].title.strip())
     lines = []
-    for (reason, measures), titles in merged.items():
-        who = "" if len(measures) == len(figures) else f" ({', '.join(measures)})"
+    for (reason, names), titles in merged.items():
+        who = "" if len(names) == len(figures) else f" ({', '.join(names)})"
         lines.append(f"– {', '.join(titles)}{who}: {reason}")
     return lines
 

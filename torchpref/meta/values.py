@@ -101,22 +101,19 @@ class PairValues:
         return 1.0 / self.values.abs().amax(0).clamp(min=1.0)
 
     @cached_property
-    def _powers(self) -> tuple[Float[Tensor, "instance pair"], Float[Tensor, "instance pair"]]:
+    def _powers(self) -> tuple[Float[Tensor, "instance pair"], ...]:
+        """x², x⁴ and [x ≠ 0], float32; only one where all x that are not 0 have one size, and the three are the same."""
         square = (self.values * self.unit) ** 2
-        fourth = square * square
-        # Where all that differ from 0 have one size, second and fourth powers are the same.
-        same = bool((square == fourth).all())
-        square = square.float()
-        return square, square if same else fourth.float()
+        count = (square > 0).double()
+        if bool((square == count).all()):
+            return (count.float(),)
+        return square.float(), (square * square).float(), count.float()
 
-    def power_sums(
-        self, drawn: Int[Tensor, "replicate instance"]
-    ) -> tuple[Float[np.ndarray, "replicate pair"], Float[np.ndarray, "replicate pair"]]:
-        """Σwx² and Σwx⁴ of x = value · unit, float32."""
-        square, fourth = self._powers
+    def power_sums(self, drawn: Int[Tensor, "replicate instance"]) -> tuple[Float[np.ndarray, "replicate pair"], ...]:
+        """Σwx², Σwx⁴ and Σw[x ≠ 0] of x = value · unit, float32."""
         weights = drawn.float()
-        second = (weights @ square).numpy()
-        return second, second if fourth is square else (weights @ fourth).numpy()
+        sums = tuple((weights @ power).numpy() for power in self._powers)
+        return sums if len(sums) == 3 else sums * 3
 
     def tested(self, drawn: Int[Tensor, "replicate instance"]) -> Bool[Tensor, "replicate pair"]:
         """Pairs with an instance that both ran; one row for all replicates where the data are complete."""

@@ -116,6 +116,7 @@ CASES: list[Bad] = [
     ("half a success", "runs.csv", b"system,instance,success\na,x,0.5\n", {}, ["runs.csv, line 2", "'0.5'", "return"]),
     ("success in other words", "runs.csv", b"system,instance,success\na,x,maybe\n", {}, ["runs.csv, line 2", "'maybe'"]),
     ("negative time", "runs.csv", RUNS + b"b,y,1,-3\n", {}, ["runs.csv, line 4", "system 'b'", "-3", "'cost'", "subtract"]),
+    ("step minus one", "runs.csv", b"system,instance,step,return\na,x,-1,1\n", {}, ["line 2", "-1", "'steps'", "subtract"]),
     ("infinite time", "runs.csv", RUNS + b"b,y,1,inf\n", {}, ["runs.csv, line 4", "inf", "leave a time"]),
     ("time of day", "runs.parquet", parquet(system=["a"], instance=["x"], success=[True],
      seconds=pl.Series([0]).cast(pl.Datetime)), {}, ["runs.parquet, row 1", "seconds", "since the start"]),

@@ -15,9 +15,9 @@ from torchpref.io import read
 from torchpref.io.audit import audit
 
 CSV = (
-    "system,instance,trial,step,return,cost,note\na,x,1,1,0.5,1,\na,x,1,2,1,2.5,n\nb,x,1,1,0,,\n"
-    'b,y,2,1,"1",0,"q ""r"""\nc,x,10,3,0.333,7,\n'
-).encode()
+    b"system,instance,trial,step,return,cost,note\na,x,1,1,0.5,1,\na,x,1,2,1,2.5,n\nb,x,1,1,0,,\n"
+    b'b,y,2,1,"1",0,"q ""r"""\nc,x,10,3,0.333,7,\n'
+)
 LINES = (
     b'{"system":"a","instance":"x","return":[0,0.5,1],"cost":[1,null,3]}\n'
     b'{"system":"b","instance":"x","return":[],"truncated":true}\n'

@@ -126,6 +126,9 @@ def test_a_level_that_every_system_has_at_its_first_step() -> None:
     for returns in (["0.67 1", "0 0.67"], ["1", "1"], ["0.67 1", "[]"]):
         none = audit(Trajectories.from_frame(table | {"return": returns}))
         assert "first_step_levels" not in {finding.kind for finding in none.findings}
+    changes_only = audit(Trajectories.from_frame(table | {"steps": ["4 9", "7 8"]}))
+    assert "first_step_levels" not in {finding.kind for finding in changes_only.findings}
+    assert found(audit(Trajectories.from_frame(table | {"steps": ["1 9", "1 8"]})), "first_step_levels").count == 1
 
 
 def test_nothing_but_ties() -> None:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from torchpref.findings import Finding
 from torchpref.grid import LEVEL_PAD
 from torchpref.io.seen import EXAMPLES, Flags, Seen, finding
-from torchpref.trajectories import MILLION, UNKNOWN, ZERO_IS_UNKNOWN, Trajectories
+from torchpref.trajectories import MILLION, PREFERRED_CLOCKS, UNKNOWN, ZERO_IS_UNKNOWN, Trajectories
 
 #: Levels closer than this, in millionths, that are not equal look like one level written in two ways.
 CLOSE = 10_000
@@ -218,6 +218,11 @@ def _first_steps(seen: Seen) -> Iterator[Finding]:
     if not seen.returns.shape[-1]:
         return
     first = np.where(seen.present & (lengths > 0), seen.returns[..., 0], np.where(seen.present, 0, LEVEL_PAD))
+    # A log that holds only changes begins with the first of them, which need not be the first step.
+    counted = next((clock for clock in PREFERRED_CLOCKS if clock in seen.runs.clocks), None)
+    if counted is not None:
+        late = seen.ticks(counted)[..., 0] * seen.runs.resolution[counted] > 1
+        first = np.where(seen.present & late, 0, first)
     floor = first.min((1, 2))
     several = seen.present.any(2).sum(1) > 1
     hit: Flags = several & (floor > 0) & (floor < LEVEL_PAD) & (lengths > 1).any((1, 2))

@@ -96,6 +96,17 @@ def test_json_on_standard_output_stands_alone(run: Run, table: Path) -> None:
     assert json.loads(out)["systems"] == ["alpha", "beta", "gamma"]
 
 
+def test_html_is_a_page(run: Run, table: Path, tmp_path: Path) -> None:
+    pytest.importorskip("jinja2", reason="the page needs the extra report: pip install 'torchpref[report]'")
+    target = tmp_path / "report.html"
+    code, out, err = run("evaluate", table, "--html", target)
+    assert code == 0, err
+    page = target.read_text(encoding="utf-8")
+    assert page.lstrip().lower().startswith("<!doctype html>") and "alpha" in page and "Tie rates" in out
+    code, _, err = run("evaluate", table, "--html", tmp_path / "no" / "report.html")
+    assert code == 2 and "--html" in err
+
+
 def test_same_seed_same_bytes(run: Run, table: Path, tmp_path: Path) -> None:
     shuffled = tmp_path / "shuffled.csv"
     head, *rows = TABLE.splitlines()

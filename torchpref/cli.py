@@ -51,9 +51,11 @@ def evaluate(
     bootstrap: opt.Bootstrap = 0,
     seed: opt.Seed = 0,
     json: opt.Json = None,
+    html: opt.Html = None,
 ) -> None:
     """Rank the systems: tie rates of all measures, and a leaderboard for each."""
     out.check_target(json, "--json")
+    out.check_target(html, "--html")
     from torchpref.evaluate import evaluate
     from torchpref.report.tables import evaluation_tables
 
@@ -70,7 +72,9 @@ def evaluate(
     )
     if json is not None:
         out.write_json(json, reading.noted(result.to_dict()))
-    if json != "-":
+    if html is not None:
+        out.write_text(html, result.to_html(), "--html")
+    if "-" not in (json, html):
         out.show(evaluation_tables(result))
 
 

@@ -134,6 +134,9 @@ Json = Annotated[
     str | None,
     _option(_WRITING, "--json", metavar="FILE", help="Write the result as JSON; - prints it instead of the tables."),
 ]
+Html = Annotated[
+    str | None, _option(_WRITING, "--html", metavar="FILE", help="Write a report page; needs the extra report.")
+]
 
 
 @dataclass(frozen=True)

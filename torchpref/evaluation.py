@@ -230,6 +230,16 @@ class Evaluation:
 
         return evaluation_latex(self)
 
+    def to_html(self, title: str | None = None) -> str:
+        """The result as one HTML page that needs no network: boards, heat map, instances, warnings, method.
+
+        Raises:
+            MissingExtraError: the extra ``report`` is not installed.
+        """
+        from torchpref.report.page import evaluation_page
+
+        return evaluation_page(self, title)
+
     def __repr__(self) -> str:
         from torchpref.report.pieces import render
         from torchpref.report.tables import evaluation_tables

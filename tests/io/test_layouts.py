@@ -163,6 +163,10 @@ def test_an_unknown_outcome_is_no_run() -> None:
     assert (unknown.count, unknown.systems, unknown.severity) == (2, ("b", "c"), "warning")
     failures = from_frame(table, missing="failure")
     assert failures.present.all() and failures.lengths.flatten().tolist() == [1, 0, 0]
+    trials = {"system": ["a", "a"], "instance": ["x", "x"], "trial": [1, 2], "success": [1, None], "cost": [1, 1]}
+    assert from_frame(trials).present.flatten().tolist() == [True, False]
+    failed = from_frame(trials, missing="failure")
+    assert failed.present.flatten().tolist() == [True, True] and failed.returns.flatten().tolist() == [1_000_000, 0]
 
 
 def test_missing_runs_as_failures_only_where_the_system_took_part() -> None:

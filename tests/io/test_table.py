@@ -105,6 +105,12 @@ def test_partitioned_folders(tmp_path: Path) -> None:
     assert read(tmp_path / "seeds", columns="trial=seed", where={"seed": 3}).systems == ("a",)
 
 
+def test_blanks_after_commas(tmp_path: Path) -> None:
+    (tmp_path / "runs.csv").write_text('system, instance , "success", cost\na, x, yes, 1\nb, x, no, 2.5\n')
+    runs = read(tmp_path / "runs.csv")
+    assert runs.returns.flatten().tolist() == [1_000_000, 0] and runs.times["cost"][0, 1].item() == 2_500_000_000
+
+
 def test_a_file_per_system(tmp_path: Path) -> None:
     for system in ("gpt", "claude"):
         folder = tmp_path / system

@@ -50,7 +50,8 @@ class CsvTable:
         end = data.find(b"\n")
         line = (data if end < 0 else data[:end]).decode()
         separator = max(SEPARATORS, key=line.count)
-        columns = tuple(next(csv.reader(io.StringIO(_first_record(data)), delimiter=separator), []))
+        names = next(csv.reader(io.StringIO(_first_record(data)), delimiter=separator, skipinitialspace=True), [])
+        columns = tuple(name.strip() for name in names)
         if not any(columns):
             raise DataError(f"{path}, line {above + 1}: no names of columns; give them in the first line")
         twice = sorted({name for name in columns if name and columns.count(name) > 1})

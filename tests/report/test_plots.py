@@ -121,7 +121,7 @@ def test_advantage(runs):
     widths = np.array([bar.get_width() for bar in ax.patches]).reshape(3, count)
     dots = lines_with(ax, "o")[0].get_xdata()
     assert np.allclose(widths.sum(0), dots, atol=1e-12)
-    means = {name: value for name, value in zip(prefs.systems, prefs.system_means().tolist(), strict=True)}
+    means = dict(zip(prefs.systems, prefs.system_means().tolist(), strict=True))
     assert np.allclose(dots, [means[name] for name in labels(ax.yaxis)], atol=1e-12)
     one = plots.advantage(prefs, system=prefs.systems[0])
     assert len(labels(one.yaxis)) == count - 1

@@ -327,7 +327,7 @@ def all_preferences(
             here, pairs_compared = runs, trial_pairs
         else:
             scores, present = run_scores(runs, name, chosen, jumps)
-            total, ties = _compare_scores(scores, present, pairs, measure.tolerance)
+            total, ties = compare_scores(scores, present, pairs, measure.tolerance)
             counted = present.sum(-1)
             here, pairs_compared = runs, counted[:, pairs[:, 0]] * counted[:, pairs[:, 1]]
         result[name] = Preferences(
@@ -415,7 +415,7 @@ def run_scores(
     return score, runs.present & (when != UNKNOWN)
 
 
-def _compare_scores(
+def compare_scores(
     scores: Int[Tensor, "instance system trial"],
     present: Bool[Tensor, "instance system trial"],
     pairs: Int[Tensor, "pair 2"],
@@ -445,6 +445,7 @@ __all__ = [
     "Preferences",
     "all_preferences",
     "all_pairs",
+    "compare_scores",
     "instance_weights",
     "preferences",
     "run_scores",

@@ -140,10 +140,15 @@ def _add_instance(
     trial_pairs = total[8]
     if trial_pairs == 0:
         return
-    for term in range(5):
-        field = term if term < 3 else term + 3
+    for term in range(6):
         unit = MILLION if term == 1 or term == 2 else 1
-        value = float64(total[field]) / float64(trial_pairs * unit) * weight
+        if term < 3:
+            part = total[term]
+        elif term < 5:
+            part = total[term + 3]
+        else:
+            part = total[0] - total[6] - total[7]
+        value = float64(part) / float64(trial_pairs * unit) * weight
         high = _high(value, factor)
         delta[term, 0, pair] += int64(high)
         delta[term, 1, pair] += int64(_low(value, factor, high))
@@ -279,6 +284,8 @@ def mean_pairs(
             )
     if trials == 1:
         tie_share[:, 0] = ties * int(_LIMB)
+        # One trial pair belongs to one part, so what is left is exact in fixed point too.
+        delta[5] = delta[0] - delta[3] - delta[4]
     by_merge = np.nonzero(merged)[0]
     if len(by_merge):
         counts = cpu_merge.count_jumps(runs.levels)

@@ -19,9 +19,9 @@ from torchpref.grid import Curves
 from torchpref.kernels.sums import PairSums
 from torchpref.trajectories import MILLION
 
-#: What is summed, in order: the three measures, then the parts of LR in which one and both of two runs succeed.
-TERMS = ("lr", "rpp", "ipp", "lr_solved", "lr_sooner")
-UNITS = (1, MILLION, MILLION, 1, 1)
+#: What is summed, in order: the three measures, then the parts of LR in which one, both and neither of two runs succeed.
+TERMS = ("lr", "rpp", "ipp", "lr_solved", "lr_sooner", "lr_further")
+UNITS = (1, MILLION, MILLION, 1, 1, 1)
 
 #: (instances × pairs) that torch handles at a time.
 MAX_CELLS = 1 << 22
@@ -51,12 +51,12 @@ class MeanSums:
 
     @classmethod
     def zeros(cls, pairs: int, scale: float, device: torch.device | str = "cpu", terms: int = len(TERMS)) -> MeanSums:
-        """Sums over nothing."""
+        """Sums over nothing: of all measures, or with ``terms`` of one."""
 
         def empty(*shape: int) -> Tensor:
             return torch.zeros((*shape, pairs), dtype=torch.int64, device=device)
 
-        measures = 3 if terms == len(TERMS) else terms
+        measures = 3 if terms == len(TERMS) else 1
         return cls(scale, empty(terms, 2), empty(2), empty(measures, 2), empty(measures), empty(), empty())
 
     def tensors(self) -> list[Tensor]:
@@ -136,7 +136,8 @@ def of_pair_sums(
     sums: PairSums, trial_pairs: Int[Tensor, "instance pair"], weights: Float[Tensor, " instance"], scale: float
 ) -> MeanSums:
     """Sums over instances of a kernel's results."""
-    terms = [getattr(sums, name) for name in TERMS]
+    lr, solved, sooner = sums.lr, sums.lr_solved, sums.lr_sooner
+    terms = [lr, sums.rpp, sums.ipp, solved, sooner, lr - solved - sooner]
     return add_up(terms, [sums.lr_ties, sums.rpp_ties, sums.ipp_ties], UNITS, trial_pairs, weights, scale)
 
 

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 import torch
-from kernels.corpus import KINDS, SHAPES, Kind, curves, pairs_of
 
+from kernels.corpus import KINDS, SHAPES, Kind, curves, pairs_of
 from torchpref.errors import UsageError
 from torchpref.kernels import choice, cpu_means, means, reference
 from torchpref.kernels.means import MeanSums

@@ -199,12 +199,14 @@ def each_place(
     path: Path, name: str, new: Callable[[Any], Any] | None, wanted: Callable[[Any], bool], limit: int = 60
 ) -> Iterator[tuple[Path, tuple[Any, ...]]]:
     """Change each place of the log's files in turn; the log is as it was afterwards."""
-    for file in files(path, name):
+    found = files(path, name)
+    count = min(len(found), 4)
+    for file in found:
         content, values = file.read_bytes(), documents(file)
         separator = "\n"
         for number, value in enumerate(values[:3]):
             places = [place for place, below in leaves(value) if wanted(below)]
-            for place in places[:: max(1, len(places) // limit)]:
+            for place in places[:: max(1, len(places) * count // limit)]:
                 damaged = [*values[:number], changed(value, place, new), *values[number + 1 :]]
                 file.write_text(separator.join(json.dumps(each) for each in damaged) + separator)
                 yield file, place

@@ -7,6 +7,7 @@ before it is read, so memory stays bounded; JSON lines are read one at a time, e
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,10 @@ MAX_DOCUMENT = 2 << 30
 MAX_LINE = 256 << 20
 """The longest line of a JSON lines file, in bytes."""
 _SPACE = " \t\r\n"
+# A whole surrogate pair, half of one (which JSON allows and no text may hold), or any other escape.
+_ESCAPE = re.compile(
+    r"(?P<pair>\\u[dD][89aAbB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2})|(?P<half>\\u[dD][89a-fA-F][0-9a-fA-F]{2})|\\."
+)
 
 
 def decode(data: bytes, where: object) -> str:
@@ -38,6 +43,7 @@ def parse(text: str, where: object, repeated: Callable[[str], None] | None = Non
     ``repeated`` is called with each key that an object has twice (the last value counts).
     """
     try:
+        text = whole_characters(text)
         return json.loads(text, object_pairs_hook=_pairs(repeated)) if repeated else json.loads(text)
     except json.JSONDecodeError as error:
         cut = error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg
@@ -49,6 +55,18 @@ def parse(text: str, where: object, repeated: Callable[[str], None] | None = Non
         raise DataError(f"{where}: JSON nested too deeply to be a log") from error
     except ValueError as error:  # an integer of thousands of digits
         raise DataError(f"{where}: a number that cannot be read ({error})") from error
+
+
+def whole_characters(text: str) -> str:
+    """JSON with each half of a surrogate pair that stands alone replaced by U+FFFD."""
+    if "\\ud" not in text and "\\uD" not in text:
+        return text
+    return _ESCAPE.sub(lambda match: "\\ufffd" if match["half"] else match[0], text)
+
+
+def printable(text: str) -> str:
+    """Text that can be encoded: names of files may hold bytes that are no characters."""
+    return text if text.isascii() else text.encode("utf-8", "replace").decode("utf-8")
 
 
 def _pairs(repeated: Callable[[str], None]) -> Callable[[list[tuple[str, Any]]], dict[str, Any]]:
@@ -124,7 +142,7 @@ def read_stream(path: Path) -> Iterator[tuple[int, Any]]:
 
     A value may span lines (a record pretty-printed), and several may share one.
     """
-    text = read_text(path)
+    text = whole_characters(read_text(path))
     decoder = json.JSONDecoder()
     position, number = 0, 0
     while True:

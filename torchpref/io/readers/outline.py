@@ -7,7 +7,7 @@ over the brackets and strings there and notes which keys stand where.
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 # A string that the end of the part cuts off is one token too: otherwise each quote in it would be tried in turn.
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}:,]|[^\s\[\]{}:,"]+', re.DOTALL)
@@ -32,15 +32,13 @@ class Outline:
     values: dict[tuple[str, ...], str]
     whole: bool
     more: bool
+    _below: dict[tuple[str, ...], set[str]] = field(default_factory=dict, repr=False, compare=False)
 
     def has(self, *path: str) -> bool:
         """Whether a key path was seen; ``"?"`` matches any one key."""
         if "?" not in path:
             return path in self.paths
-        return any(
-            len(seen) == len(path) and all(want in ("?", got) for want, got in zip(path, seen, strict=True))
-            for seen in self.paths
-        )
+        return path[-1] in self.below(*path[:-1]) if path[-1] != "?" else bool(self.below(*path[:-1]))
 
     def keys(self) -> set[str]:
         """The keys of the first value, an object."""
@@ -48,12 +46,15 @@ class Outline:
 
     def below(self, *path: str) -> set[str]:
         """The keys seen under a path; ``"?"`` matches any one key."""
-        size = len(path)
-        return {
-            seen[size]
-            for seen in self.paths
-            if len(seen) == size + 1 and all(want in ("?", got) for want, got in zip(path, seen, strict=False))
-        }
+        seen = self._below.get(path)
+        if seen is None:
+            size = len(path)
+            seen = self._below[path] = {
+                place[size]
+                for place in self.paths
+                if len(place) == size + 1 and all(want in ("?", got) for want, got in zip(path, place, strict=False))
+            }
+        return seen
 
 
 def decode_head(head: bytes) -> str:

@@ -13,7 +13,7 @@ from datetime import UTC, datetime
 from typing import Any
 
 from torchpref.findings import Finding, Severity
-from torchpref.io.readers.documents import kind_of
+from torchpref.io.readers.documents import kind_of, printable
 
 MAX_EXAMPLES = 5
 _BIGGEST = 9.0e18
@@ -49,9 +49,9 @@ class Notes:
         note = self._notes.setdefault(kind, _Note(severity, message))
         note.count += count
         if system:
-            note.systems.add(system)
+            note.systems.add(printable(system))
         if example is not None and len(note.examples) < MAX_EXAMPLES:
-            note.examples.append(str(example)[:300])
+            note.examples.append(printable(str(example)[:300]))
 
     def show(self, kind: str, cases: Iterable[tuple[str, str]]) -> None:
         """Name the systems, and the first few cases, of a kind that was counted at once."""

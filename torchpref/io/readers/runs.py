@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 from torchpref.errors import DataError
+from torchpref.io.readers.documents import printable
 from torchpref.io.readers.records import Notes
 from torchpref.io.tidy import CLOCKS, Tidy
 
@@ -66,7 +67,8 @@ class Runs:
         Two records of one run are told from two trials by their points and by ``identity``, whatever names a run in
         the log.
         """
-        self._runs.append(Run(system, benchmark, instance, trial or 0, truncated, tuple(points), max_score, identity))
+        names = (printable(system), printable(benchmark), printable(instance))
+        self._runs.append(Run(*names, trial or 0, truncated, tuple(points), max_score, identity))
 
     def told_apart(self) -> list[Run]:
         """Records that are there twice once, and different runs under one name as further trials of it."""

@@ -160,6 +160,9 @@ def test_columns_and_where(run: Run, tmp_path: Path) -> None:
     code, out, err = run("evaluate", path, "--columns", columns, "--where", "env=bash", "--json", "-")
     assert code == 0, err
     assert json.loads(out)["measures"]["lr"]["mean_preference"] == [[0.0, -1.0], [1.0, 0.0]]
+    path.write_text(path.read_text().replace("price", '"price, in all"'))
+    assert run("evaluate", path, "--columns", columns.replace("price", "price, in all"), "--json", "-")[0] == 0
+    path.write_text(path.read_text().replace('"price, in all"', "price"))
     apart = [part for each in columns.split(",") for part in ("--columns", each)]
     assert run("evaluate", path, *apart, "--where", "env=bash", "--json", "-")[0] == 0
 

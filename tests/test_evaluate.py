@@ -283,3 +283,19 @@ def test_measures_that_agree_are_ranked_once_with_the_same_result() -> None:
         assert found[name].board is not None and repr(found[name].board) == repr(alone)
         assert found[name].interval is not None
         assert torch.equal(found[name].interval.nan_to_num(9.0), alone.interval.nan_to_num(9.0))
+
+
+def test_an_approximate_grid_says_so() -> None:
+    runs = Trajectories(torch.tensor([[[0.2, 0.7, 1.0], [0.5, 0.6, 0.9]]]), systems=["a", "b"])
+    (said,) = [each for each in evaluate(runs, "rpp", grid=4).findings if each.kind == "approximate_grid"]
+    assert said.count == 4 and said.severity == "warning"
+    assert "approximations" in repr(evaluate(runs, "rpp", grid=[0.5, 1]))
+    assert not [each for each in evaluate(runs, "rpp").findings if each.kind == "approximate_grid"]
+
+
+def test_header_names_what_is_not_the_default(three: Evaluation) -> None:
+    runs = success_runs({"a": [1, 2, None], "b": [2, 1, 3]}, benchmarks=["x", "y", "y"])
+    assert repr(evaluate(runs, weights="benchmark")).startswith(
+        "2 systems, 3 instances, 2 benchmarks, clock steps, weights by benchmark"
+    )
+    assert repr(three).startswith("3 systems, 4 instances, clock steps\n")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from enum import StrEnum
@@ -139,6 +140,10 @@ Html = Annotated[
 ]
 
 
+#: A comma between two mapped columns; one in the name of a column is not followed by ``NAME=``.
+_MAPPED = re.compile(r",\s*(?=\w+\s*=|$)")
+
+
 @dataclass(frozen=True)
 class Reading:
     """How runs are read and which of them are chosen, as the command line says it.
@@ -192,7 +197,7 @@ class Reading:
     def table_options(self) -> dict[str, Any]:
         """What the readers are told about columns, rows, text and the log format."""
         return {
-            "columns": [part for text in self.columns or () for part in text.split(",") if part.strip()],
+            "columns": [part for text in self.columns or () for part in _MAPPED.split(text) if part.strip()],
             "where": list(self.where or ()),
             "encoding": self.encoding,
             **_assignments(self.option, "--option"),

@@ -9,6 +9,7 @@ from torch import Tensor
 
 from torchpref.evaluation import MeasureResult
 from torchpref.findings import Finding
+from torchpref.grid import grid_levels
 from torchpref.preferences import SPLIT_PARTS, Preferences
 
 #: How many pairs a finding names.
@@ -16,7 +17,7 @@ _NAMED = 3
 
 
 def comparison_findings(results: Mapping[str, MeasureResult]) -> Iterator[Finding]:
-    """Measures that could not be computed, pairs without a shared instance, pairs whose split contradicts them."""
+    """Measures without a clock, an approximate grid, pairs without a shared instance, pairs that their split contradicts."""
     without = [name for name, result in results.items() if result.preferences is None]
     if without:
         shown = ", ".join(name.upper() for name in without)
@@ -24,6 +25,7 @@ def comparison_findings(results: Mapping[str, MeasureResult]) -> Iterator[Findin
         yield Finding("measures_without_clock", "warning", len(without), message)
     first = next((result.preferences for result in results.values() if result.preferences is not None), None)
     if first is not None:
+        yield from _approximation(first)
         apart = (~first.mask.any(0)).nonzero().squeeze(-1)
         if len(apart):
             named = [" and ".join(_names(first, pair)) for pair in apart[:_NAMED].tolist()]
@@ -34,6 +36,14 @@ def comparison_findings(results: Mapping[str, MeasureResult]) -> Iterator[Findin
     lr = results["lr"].preferences if "lr" in results else None
     if lr is not None:
         yield from _contradictions(lr)
+
+
+def _approximation(prefs: Preferences) -> Iterator[Finding]:
+    """Every grid but the exact one leaves something out."""
+    levels = grid_levels(prefs.grid)
+    if levels is not None:
+        message = "levels of the grid that was asked for stand for all levels: LR, RPP and IPP are approximations"
+        yield Finding("approximate_grid", "warning", len(levels), message)
 
 
 def _contradictions(lr: Preferences) -> Iterator[Finding]:

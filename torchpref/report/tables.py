@@ -51,6 +51,7 @@ def evaluation_tables(result: Evaluation) -> list[RenderableType]:
     benchmarks = sorted(set(result.runs.benchmarks) - {""})
     on = f", {len(benchmarks)} benchmarks" if len(benchmarks) > 1 else f" of {benchmarks[0]}" if benchmarks else ""
     clock = f"clock {result.clock}" if result.clock else "no clock"
+    clock += "" if result.options["weights"] == "instance" else f", weights by {result.options['weights']}"
     parts: list[RenderableType] = [
         Text(printable(f"{len(result.systems)} systems, {len(result.runs.instances)} instances{on}, {clock}"))
     ]

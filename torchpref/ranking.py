@@ -73,6 +73,7 @@ def rank(
     number = resolve_seed(seed)
     units = resampling_units(prefs.benchmarks, families)
     fit = bradley_terry(prefs)
+    mean = prefs.mean().cpu()
     means = prefs.system_means().cpu()
     complete = bool(prefs.mask.all())
     standing, by_mean = places(fit, means)
@@ -84,7 +85,7 @@ def rank(
         members = members[:0]
     score = missing((len(prefs.systems),))
     score[torch.from_numpy(members)] = theta[torch.from_numpy(members)]
-    interval, reasons = _intervals(prefs, fit, score, members, units, level)
+    interval, reasons = _intervals(prefs, mean, fit, score, members, units, level)
 
     replicates = replicate_scores(
         prefs,
@@ -105,7 +106,7 @@ def rank(
         ranked, contributions = theta.numpy(), score_contributions(prefs, theta.numpy(), members, units)
     bounds, _ = rank_intervals(ranked, contributions, level, number)
     tests = significance(prefs, "holm", alpha=alpha, level=level, seed=number) if tests is None else tests
-    signs = torch.nan_to_num(torch.sign(prefs.mean().cpu()), nan=0.0)
+    signs = torch.nan_to_num(torch.sign(mean), nan=0.0)
     return Leaderboard(
         measure=prefs.measure,
         clock=prefs.clock,
@@ -116,7 +117,9 @@ def rank(
         percentile=_rescaled(percentile, scale),
         rank=standing,
         rank_interval=torch.from_numpy(
-            np.stack([np.minimum(bounds[:, 0], standing.numpy()), np.maximum(bounds[:, 1], standing.numpy())], 1)
+            np.stack(
+                [np.minimum(bounds[:, 0], standing.numpy()), np.maximum(bounds[:, 1], standing.numpy())], 1
+            )
         ),
         share_first=replicates.share_first,
         mean_preference=means,
@@ -183,6 +186,7 @@ def places(fit: BradleyTerry, means: Tensor) -> tuple[Tensor, bool]:
 
 def _intervals(
     prefs: Preferences,
+    mean: Tensor,
     fit: BradleyTerry,
     score: Tensor,
     members: NDArray[np.int64],
@@ -191,7 +195,6 @@ def _intervals(
 ) -> tuple[Tensor, tuple[str, ...]]:
     """Sandwich interval of every score, and why there is none."""
     interval = missing((len(prefs.systems), 2))
-    mean = prefs.mean().cpu()
     reasons = [_no_score(mean, str(fit.status), i) for i in range(len(prefs.systems))]
     if len(members):
         theta = score[torch.from_numpy(members)].numpy()

@@ -10,6 +10,7 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
+from torchpref.leaderboard import missing
 from torchpref.resampling import (
     Resampler,
     Scheme,
@@ -126,11 +127,12 @@ def replicate_scores(
             scores = points.weighted_sums(weights) / total
         else:
             assert drawn is not None
-            scores = _rival_means(
-                as_square(drawn.means, pairs, size, -1), as_square(drawn.weights, pairs, size, 1)
-            )
-            if not by_mean and fit is not None:
-                scores = torch.where((fit.status == 0)[:, None], fit.theta, scores)
+            scores = missing((len(weights), size))
+            by_score = torch.zeros(len(weights), dtype=torch.bool)
+            if not by_mean and fit is not None and len(members) == size:
+                by_score = fit.status == 0
+                scores[by_score] = fit.theta[by_score]
+            scores[~by_score] = _rival_means(drawn.means[~by_score], drawn.weights[~by_score], pairs, size)
         firsts += _count_firsts(scores)
     ways = torch.arange(1, size + 1, dtype=torch.float64)
     share = (firsts[1:].double() / ways[:, None]).sum(0) / max(1, replicates)
@@ -143,12 +145,15 @@ def replicate_scores(
 
 
 def _rival_means(
-    means: Float[Tensor, "replicate system system"], weights: Float[Tensor, "replicate system system"]
+    means: Float[Tensor, "replicate pair"],
+    weights: Float[Tensor, "replicate pair"],
+    pairs: Int[Tensor, "pair 2"],
+    systems: int,
 ) -> Float[Tensor, "replicate system"]:
     """Mean over the rivals that a system was compared with; below everything where there is none."""
-    compared = weights > 0
+    compared = as_square(weights, pairs, systems, 1) > 0
     rivals = compared.sum(-1)
-    total = torch.where(compared, means, 0.0).sum(-1)
+    total = torch.where(compared, as_square(means, pairs, systems, -1), 0.0).sum(-1)
     return torch.where(rivals > 0, total / rivals.clamp(min=1), -2.0)
 
 

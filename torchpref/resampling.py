@@ -236,12 +236,17 @@ class Resampler:
         self.n_pairs = len(prefs.pairs)
         self.complete = bool(prefs.mask.all())
         self._sums = fixed_point(prefs.delta * value, total)
-        # Where every pair is compared everywhere, one column of weights stands for all pairs.
-        self._weights = fixed_point(value if self.complete else prefs.mask * value, total)
+        # The weight of a pair is that of all instances less those that it does not share, which are seldom many.
+        self._gaps = torch.nonzero(~prefs.mask.all(1)).squeeze(-1)
+        both = fixed_point(torch.cat([value, ~prefs.mask * value], 1), total)
+        self._all = FixedPoint(tuple(limb[:, :1] for limb in both.limbs), both.units)
+        self._missing = FixedPoint(tuple(limb[self._gaps, 1:] for limb in both.limbs), both.units)
 
     def means(self, weights: Tensor) -> ReplicateMeans:
         """Means under ``weights`` [replicate, instance]."""
-        sums, total = self._sums.weighted_sums(weights), self._weights.weighted_sums(weights)
+        sums, total = self._sums.weighted_sums(weights), self._all.weighted_sums(weights)
+        if not self.complete:
+            total = total - self._missing.weighted_sums(weights[:, self._gaps.to(weights.device)])
         means = torch.where(total > 0, sums / total, torch.nan)
         return ReplicateMeans(means, total.expand_as(means))
 

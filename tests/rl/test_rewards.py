@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import torchpref as tp
 from cases import Case, cases
 from torchpref.kernels import choice
-from torchpref.rl import group_advantages, pool_rewards, preference_rewards, ragged_rewards
+from torchpref.rl import group_advantages, pool_rewards, preference_rewards, ragged_advantages, ragged_rewards
 from torchpref.rl.pairwise import compare_rollouts
 from torchpref.rl.rollouts import check_inputs, rollouts
 
@@ -190,6 +190,8 @@ def test_ragged_equals_padded(case: Case, measure: str, seed: int, bounded: bool
         group=group[order], measure=measure, resolution=1e-6, shape=(batch + 1, size + 1) if bounded else None, **flat
     )
     assert torch.equal(rewards, padded.flatten()[order])
+    advantages = ragged_advantages(rewards, group[order])
+    assert torch.equal(advantages, group_advantages(padded, given_["valid"]).flatten()[order])
     names = [f"group {number}" for number in group[order].tolist()]
     assert torch.equal(rewards, ragged_rewards(group=names, measure=measure, resolution=1e-6, **flat))
 
@@ -267,6 +269,8 @@ def test_groups_without_rivals_and_without_steps() -> None:
             assert rewards.shape == shape[:2]
             assert not rewards.any()
     assert ragged_rewards(torch.zeros(0, 3), None, torch.zeros(0, dtype=torch.long)).shape == (0,)
+    with pytest.raises(tp.DataError, match="2 groups of up to 2"):
+        ragged_rewards(torch.zeros(3, 1), None, ["a", "b", "a"], shape=(2, 1))
 
 
 def test_an_invalid_rollout_changes_nothing() -> None:

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from torchpref.rl.rewards import group_advantages, pool_rewards, preference_rewards, ragged_rewards
+from torchpref.rl.advantages import group_advantages
+from torchpref.rl.ragged import ragged_advantages, ragged_rewards
+from torchpref.rl.rewards import pool_rewards, preference_rewards
 
 # Public name -> module that defines it; these may need packages that torchpref does not bring.
 _EXPORTS = {
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
     from torchpref.rl.traces import pad_traces as pad_traces
     from torchpref.rl.trl import PreferenceReward as PreferenceReward
 
-__all__ = [*_EXPORTS, "group_advantages", "pool_rewards", "preference_rewards", "ragged_rewards"]
+__all__ = [*_EXPORTS, "group_advantages", "pool_rewards", "preference_rewards", "ragged_advantages", "ragged_rewards"]
 
 
 def __getattr__(name: str) -> Any:

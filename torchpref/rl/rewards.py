@@ -7,19 +7,19 @@ measures are those of *Offline Preference-Based Trajectory Evaluation*, arXiv 26
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Literal
 
 import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from torchpref.errors import DataError, UsageError
-from torchpref.grid import LEVEL_PAD
 from torchpref.measures import CURVE_MEASURES, describe
+from torchpref.rl.pairwise import compare_rollouts
 from torchpref.rl.rollouts import Inputs, Rollouts, broken, check_inputs, rollouts
-from torchpref.trajectories import MILLION, NEVER, UNKNOWN
+from torchpref.rl.scores import reference_ticks, rollout_scores
+from torchpref.trajectories import MILLION
 
 Output = Literal["signed", "win_rate"]
 Anchor = Literal["success", "return"] | None
@@ -57,7 +57,8 @@ def preference_rewards(
       signed rewards of a group sum to zero, so their mean is a flat curve: log success and time beside it.
 
     Groups whose rollouts are all tied give equal rewards, hence no advantage. Dividing by the group's standard deviation
-    is not recommended: it blows a difference of one step up to full size. See :func:`group_advantages`.
+    is not recommended: it blows a difference of one step up to full size. See
+    :func:`torchpref.rl.group_advantages`.
 
     Args:
         returns: return reached so far at each step, in [0, 1]; any dtype, read as float64 and rounded to millionths. A
@@ -156,104 +157,8 @@ def pool_rewards(
     mine, unusable = _without_broken(mine)
     theirs, _ = _without_broken(theirs)
     rows, columns = rollouts(mine), rollouts(theirs)
-    preference = _mean_preference(rows, columns, name, _reference_ticks(rows, mine, name, reference_time))
+    preference = _mean_preference(rows, columns, name, reference_ticks(rows, mine, name, reference_time))
     return _finish(preference, rows.final, mine.valid, unusable, returns.dtype, output, anchor, weight)
-
-
-def ragged_rewards(
-    returns: Float[Tensor, "rollout step"],
-    lengths: Int[Tensor, " rollout"] | None,
-    group: Int[Tensor, " rollout"] | Sequence[Hashable],
-    measure: str = "rpp",
-    *,
-    times: Tensor | None = None,
-    truncated: Tensor | None = None,
-    valid: Tensor | None = None,
-    shape: tuple[int, int] | None = None,
-    **options: Any,
-) -> Float[Tensor, " rollout"]:
-    """Rewards of rollouts in groups of any size, told apart by an id.
-
-    Args:
-        returns, lengths, measure, times, truncated, valid: as in :func:`preference_rewards`, without the batch axis.
-        group: the group of each rollout, whole numbers or a list of anything that can be hashed; in any order.
-        shape: (groups, rollouts of the largest group) or upper bounds of both, if known: spares waiting for the device.
-        options: those of :func:`preference_rewards`.
-    """
-    if returns.dim() != 2:
-        raise DataError(f"returns must be [rollout, step], got shape {list(returns.shape)}")
-    device = returns.device
-    count = len(returns)
-    if not isinstance(group, Tensor):
-        numbers: dict[Hashable, int] = {}
-        group = torch.tensor(
-            [numbers.setdefault(name, len(numbers)) for name in group], dtype=torch.long, device=device
-        )
-    if tuple(group.shape) != (count,):
-        raise DataError(f"{len(group)} group ids are given for {count} rollouts")
-    if not count:
-        return torch.zeros(0, dtype=_result_dtype(returns.dtype), device=device)
-    order = torch.argsort(group, stable=True)
-    ids = group[order]
-    index = torch.arange(count, device=device)
-    fresh = torch.cat([torch.ones_like(ids[:1], dtype=torch.bool), ids[1:] != ids[:-1]])
-    row = fresh.long().cumsum(0) - 1
-    column = index - torch.where(fresh, index, 0).cummax(0).values
-    if shape is None:
-        shape = (int(row[-1]) + 1, int(column.max()) + 1)
-    groups, size = shape
-    place = torch.empty_like(index).scatter_(0, order, row * size + column)
-
-    def spread(tensor: Tensor | None) -> Tensor | None:
-        if tensor is None:
-            return None
-        full = torch.zeros((groups * size, *tensor.shape[1:]), dtype=tensor.dtype, device=device)
-        full[place] = tensor.to(device)
-        return full.view(groups, size, *tensor.shape[1:])
-
-    padded = spread(returns)
-    assert padded is not None
-    if lengths is None:
-        lengths = torch.full((count,), returns.shape[1], device=device)
-    if valid is None:
-        valid = torch.ones(count, dtype=torch.bool, device=device)
-    rewards = preference_rewards(
-        padded,
-        spread(lengths),
-        measure,
-        times=spread(times),
-        truncated=spread(truncated),
-        valid=spread(valid),
-        **options,
-    )
-    return rewards.reshape(-1)[place]
-
-
-def group_advantages(
-    rewards: Float[Tensor, "batch group"],
-    valid: Bool[Tensor, "batch group"] | None = None,
-    *,
-    scale: Literal["none", "group"] = "none",
-    epsilon: float = 1e-6,
-) -> Float[Tensor, "batch group"]:
-    """Rewards less the mean of their group; 0 for rollouts that are not valid.
-
-    ``scale="group"`` divides by the group's standard deviation (n - 1) plus ``epsilon``, as GRPO does by default. Not
-    recommended here: a group that differs in one step of one rollout gets advantages of full size.
-
-    Equal rewards give exactly 0, whatever their value.
-    """
-    if scale not in ("none", "group"):
-        raise UsageError(f"scale must be 'none' or 'group', got {scale!r}")
-    here = torch.ones_like(rewards, dtype=torch.bool) if valid is None else valid
-    count = here.sum(-1, keepdim=True).clamp(min=1)
-    top = torch.where(here, rewards, -torch.inf).amax(-1, keepdim=True)
-    offset = torch.where(here, rewards - top, 0)
-    centred = torch.where(here, offset - offset.sum(-1, keepdim=True) / count, 0)
-    if scale == "none":
-        return centred
-    deviation = (centred.square().sum(-1, keepdim=True) / (count - 1).clamp(min=1)).sqrt()
-    return centred / (deviation + epsilon)
 
 
 # --------------------------------------------------------------------------------------------------------------- parts
@@ -285,7 +190,7 @@ def _group_preference(
 ) -> tuple[Float[Tensor, "batch group"], Int[Tensor, "batch group"]]:
     """Mean Δ against the others of the group, float64, and the highest return of each rollout in millionths."""
     runs = rollouts(inputs)
-    return _mean_preference(runs, None, measure, _reference_ticks(runs, inputs, measure, reference_time)), runs.final
+    return _mean_preference(runs, None, measure, reference_ticks(runs, inputs, measure, reference_time)), runs.final
 
 
 def _mean_preference(
@@ -294,14 +199,12 @@ def _mean_preference(
     """Mean Δ over the valid columns that are not the row itself; 0 where there is none."""
     unit = describe(measure).unit
     if measure in CURVE_MEASURES:
-        from torchpref.rl.pairwise import compare_rollouts
-
         delta = compare_rollouts(rows, columns, measure)
         here = rows.valid
         there = rows.valid if columns is None else columns.valid
     else:
-        score, here = _scores(rows, measure, reference)
-        other, there = (score, here) if columns is None else _scores(columns, measure, reference)
+        score, here = rollout_scores(rows, measure, reference)
+        other, there = (score, here) if columns is None else rollout_scores(columns, measure, reference)
         delta = score.unsqueeze(-1) - other.unsqueeze(-2)
         tied = delta.abs() <= describe(measure).tolerance
         delta = torch.where(tied | ~(here.unsqueeze(-1) & there.unsqueeze(-2)), 0, delta)
@@ -309,53 +212,7 @@ def _mean_preference(
     return delta.sum(-1).double() / (rivals.clamp(min=1) * unit).double()
 
 
-def _scores(runs: Rollouts, measure: str, reference: Tensor | None) -> tuple[Tensor, Tensor]:
-    """SR, PR or SPL of every rollout in parts of the measure's unit, and which rollouts have one."""
-    if measure == "sr":
-        return runs.solved.long(), runs.valid
-    if measure == "pr":
-        return runs.final.long(), runs.valid
-    assert reference is not None
-    unit = describe("spl").unit
-    when = _time_of_success(runs)
-    limit = reference.unsqueeze(-1)
-    reached = (when != NEVER) & (when != UNKNOWN)
-    late = reached & (limit != UNKNOWN) & (when > limit)
-    share = torch.round(limit.double() / when.clamp(min=1).double() * unit).long()
-    return torch.where(late, share, torch.where(reached, unit, 0)), runs.valid & (when != UNKNOWN)
-
-
-def _time_of_success(runs: Rollouts) -> Int[Tensor, "batch rollout"]:
-    """The tick at which full return was reached; ``NEVER`` or ``UNKNOWN``."""
-    levels, ticks = runs.jumps()
-    if not levels.shape[-1]:
-        return torch.full(runs.valid.shape, NEVER, device=levels.device)
-    full = (levels >= MILLION) & (levels != LEVEL_PAD)
-    first = full.to(torch.int8).argmax(-1, keepdim=True)
-    return torch.where(runs.solved, ticks.gather(-1, first).squeeze(-1), NEVER)
-
-
-def _reference_ticks(
-    runs: Rollouts, inputs: Inputs, measure: str, reference_time: Tensor | None
-) -> Int[Tensor, " batch"] | None:
-    """SPL's L per group in ticks: the given one where it is positive, else the least positive time of success."""
-    if measure != "spl":
-        return None
-    when = _time_of_success(runs)
-    best = torch.where(runs.valid & (when > 0), when, NEVER)
-    best = best.amin(-1) if best.shape[-1] else torch.full(best.shape[:1], NEVER, device=best.device)
-    best = torch.where(best == NEVER, UNKNOWN, best)
-    if reference_time is None:
-        return best
-    given = torch.as_tensor(reference_time, device=best.device)
-    if tuple(given.shape) != tuple(best.shape):
-        raise DataError(f"reference_time has shape {list(given.shape)}, wanted one per batch entry: {list(best.shape)}")
-    scaled = given.double() * inputs.per_unit
-    ticks = torch.round(torch.nan_to_num(scaled)).long()
-    return torch.where(ticks > 0, ticks, best)
-
-
-def _result_dtype(dtype: torch.dtype) -> torch.dtype:
+def result_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float64 if dtype is torch.float64 else torch.float32
 
 
@@ -378,7 +235,7 @@ def _finish(
     reward = torch.where(valid, reward, 0)
     if unusable is not None:
         reward = torch.where(unusable, torch.nan, reward)
-    return reward.to(_result_dtype(dtype))
+    return reward.to(result_dtype(dtype))
 
 
-__all__ = ["DEFAULT_WEIGHT", "group_advantages", "pool_rewards", "preference_rewards", "ragged_rewards"]
+__all__ = ["DEFAULT_WEIGHT", "Anchor", "Output", "pool_rewards", "preference_rewards"]

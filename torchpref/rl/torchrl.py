@@ -6,14 +6,15 @@ complete. That part is used as it is; how a complete group gets its advantages i
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 import torch
 from torch import Tensor
 
 from torchpref.errors import MissingExtraError, UsageError
 from torchpref.measures import describe
-from torchpref.rl.rewards import DEFAULT_WEIGHT, Anchor, Output, group_advantages, preference_rewards
+from torchpref.rl.advantages import Scale, group_advantages
+from torchpref.rl.rewards import DEFAULT_WEIGHT, Anchor, Output, preference_rewards
 from torchpref.rl.traces import curve_of_rewards
 
 try:
@@ -62,7 +63,7 @@ class PreferenceAdvantage(MCAdvantage):
         output: Output = "signed",
         anchor: Anchor = "success",
         weight: float = DEFAULT_WEIGHT,
-        scale: Literal["none", "group"] = "none",
+        scale: Scale = "none",
     ) -> None:
         super().__init__(
             group_size,

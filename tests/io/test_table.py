@@ -103,6 +103,9 @@ def test_partitioned_folders(tmp_path: Path) -> None:
     numbers = pl.DataFrame({"system": ["a", "b"], "instance": ["x", "x"], "success": [1, 0], "seed": [3, 12]})
     numbers.write_parquet(tmp_path / "seeds", partition_by="seed", mkdir=True)
     assert read(tmp_path / "seeds", columns="trial=seed", where={"seed": 3}).systems == ("a",)
+    odd = pl.DataFrame({"system": ["a/b: c=d", "e f"], "instance": ["x", "x"], "success": [1, 0], "cost": [1, 2]})
+    odd.write_parquet(tmp_path / "odd", partition_by="system", mkdir=True)
+    assert read(tmp_path / "odd").systems == ("a/b: c=d", "e f")
 
 
 def test_blanks_after_commas(tmp_path: Path) -> None:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     import polars
 
 EMPTY_WORDS = ("", "null", "none", "na", "n/a", "<na>")
-TRUE_WORDS = ("true", "t", "yes", "y", "1", "1.0", "pass", "passed", "success")
-FALSE_WORDS = ("false", "f", "no", "n", "0", "0.0", "fail", "failed", "failure")
+TRUE_WORDS = ("true", "t", "yes", "y", "pass", "passed", "success")
+FALSE_WORDS = ("false", "f", "no", "n", "fail", "failed", "failure")
 #: Cells of a text column that hold a list: ``[1, 2]`` or numbers with blanks between them.
 LIST_CELL = r"^\s*\[.*\]\s*$|^\s*[-+0-9.][-+0-9.eE]*(\s+|;\s*|,\s+)[-+0-9.][-+0-9.eE\s;,]*$"
 _MARK = r"[\[\](),;\"']"

@@ -6,10 +6,10 @@ import math
 
 import pytest
 import torch
-from cases import cases
 from hypothesis import given, settings
 
 import torchpref as tp
+from cases import cases
 from torchpref.grid import LEVEL_PAD, curves, grid_levels, union_levels
 from torchpref.trajectories import MILLION, NEVER, UNKNOWN
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-import exact
 import pytest
 import torch
-from cases import Case, cases
-from exact import MILLION, Run
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import exact
 import torchpref as tp
+from cases import Case, cases
+from exact import MILLION, Run
 from torchpref.grid import curves, grid_levels
 from torchpref.kernels import reference
 from torchpref.preferences import all_pairs

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import pytest
 import torch
-from cases import cases
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torchpref as tp
+from cases import cases
 from torchpref.trajectories import NEVER, UNKNOWN, natural_key, to_ticks
 
 NAN = float("nan")

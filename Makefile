@@ -23,7 +23,7 @@ define install
 	@touch $@
 endef
 
-.PHONY: help core test test-fast lint types demo notebooks docs bench clean
+.PHONY: help core test triton test-fast lint types demo notebooks docs bench clean
 
 help:
 	@sed -n '1,2p' Makefile
@@ -41,6 +41,9 @@ $(VENV)/.core: $(VENV)/.made pyproject.toml constraints.txt
 
 $(VENV)/.test: $(VENV)/.made pyproject.toml constraints.txt
 	$(call install,-e ".[test]")
+
+$(VENV)/.triton: $(VENV)/.test
+	$(call install,-e ".[triton]")
 
 $(VENV)/.dev: $(VENV)/.made pyproject.toml constraints.txt
 	$(call install,-e ".[dev]")
@@ -60,6 +63,10 @@ core: $(VENV)/.core
 
 test: $(VENV)/.test
 	$(PY) -m pytest $(ARGS)
+
+# The CUDA kernel, without a GPU: through Triton's interpreter, and compiled ahead of time.
+triton: $(VENV)/.triton
+	$(PY) -m pytest tests/kernels -k "cuda or triton" $(ARGS)
 
 test-fast: $(VENV)/.test
 	$(PY) -m pytest -m "not slow" $(ARGS)

@@ -232,6 +232,19 @@ def test_fast_test_decides_as_the_exact_one(measure: str, trials: int) -> None:
         assert int(((fast <= alpha) != (exact <= alpha)).sum()) <= 1
 
 
+@pytest.mark.parametrize("rest", [0.01, 0.1, 0.3])
+def test_fast_test_where_one_instance_outweighs_all_others(rest: float) -> None:
+    generator = torch.Generator().manual_seed(0)
+    small = rest * torch.rand((40, 6, 1), generator=generator, dtype=torch.float64)
+    returns = torch.cat([torch.tensor([1.0, 0.0, 0.5, 0.9, 0.2, 0.7], dtype=torch.float64).reshape(1, 6, 1), small])
+    prefs = preferences(Trajectories(returns), "pr")
+    values = pair_values(prefs)
+    fast = fast_p(values, once(values), values.sums(once(values)))[0]
+    exact = torch.from_numpy(sign_flip_tests(prefs, 0.05, 100_000, 0).p)
+    assert torch.allclose(fast, exact, rtol=0.1, atol=0.005)
+
+
 def test_fast_test_keeps_the_least_possible_p() -> None:
     values = values_of(partial([[1.0, 0.0], [0.125, 0.0], [0.125, 0.0], [0.0, 0.0]]), "pr")
-    assert fast_p(values, once(values), values.sums(once(values))).item() >= 2 * 0.5**3
+    # 1 + 1/8 + 1/8 is reached by no other signs: 2 of 8.
+    assert fast_p(values, once(values), values.sums(once(values))).item() == pytest.approx(0.25)

@@ -16,6 +16,9 @@ from torchpref.kernels.numba_support import run, split, threads
 
 #: Below this |S| / √Σx² of at least four equal terms no p-value is 0.05 or less.
 _HARMLESS = 1.7
+#: With fewer than that many terms of equal size, the largest are looked at one by one: so many of them at most.
+_EVEN, _PEEL = 12.0, 12
+_NOTHING = 1e-9
 #: Scores closer than this are equal.
 TIE = 1e-9
 
@@ -35,40 +38,137 @@ def over_rows(function: Callable[..., Any], rows: int, *arguments: Any) -> None:
 
 
 @_compiled
-def tail(total: Any, square: Any, fourth: Any, count: Any, span: Any) -> Any:
-    """Two-sided tail of Σ ± x at |total|, see :mod:`torchpref.meta.fast_test`."""
-    distance = abs(total) - span
+def _two_sided(distance: Any, square: Any, fourth: Any) -> Any:
+    """Chance that |S| is at least ``distance`` > 0, from the moments of S."""
+    degrees = 3.0 * max(1.0, square * square / fourth) - 3.0
+    share = distance * distance / (square * (degrees + 1.0))
+    if share >= 1.0:
+        return 0.0
+    normal = (8.0 * degrees + 1.0) / (8.0 * degrees + 3.0) * math.sqrt(-degrees * math.log1p(-share))
+    return math.erfc(normal * 0.7071067811865476)
+
+
+@_compiled
+def _upper(distance: Any, square: Any, fourth: Any, span: Any) -> Any:
+    """Chance that S is at least ``distance``, of any sign; S is 0 where ``square`` is."""
+    if square <= _NOTHING:
+        return 1.0 if distance <= _NOTHING else 0.0
+    beyond = distance - span
+    if beyond > 0.0:
+        return 0.5 * _two_sided(beyond, square, fourth)
+    return 1.0 - 0.5 * _two_sided(-beyond, square, fourth) if beyond < 0.0 else 0.5
+
+
+@_compiled
+def _peeled(total: Any, values: Any, copies: Any, unit: Any, span: Any) -> Any:
+    """Two-sided tail of Σ ± values at |total|: all signs of the largest terms, and the moments of the rest."""
+    left = copies.copy()
+    square, fourth = 0.0, 0.0
+    for k in range(len(values)):
+        x = values[k] * unit
+        square += left[k] * x * x
+        fourth += left[k] * x * x * x * x
+    top = np.zeros(_PEEL)
+    size = 0
+    while size < _PEEL and square * square < _EVEN * fourth:
+        best, place = 0.0, -1
+        for k in range(len(values)):
+            if left[k] > 0 and abs(values[k]) > best:
+                best, place = abs(values[k]), k
+        if place < 0:
+            square, fourth = 0.0, 0.0
+            break
+        x = best * unit
+        top[size] = x
+        left[place] -= 1
+        square -= x * x
+        fourth -= x * x * x * x
+        size += 1
+    chance = 0.0
+    for pattern in range(2**size):
+        rest = abs(total) * unit
+        for k in range(size):
+            rest -= top[k] if (pattern >> k) & 1 else -top[k]
+        chance += _upper(rest, square, fourth, span)
+    return min(1.0, 2.0 * chance / 2**size)
+
+
+@_compiled
+def tail(total: Any, values: Any, copies: Any, unit: Any, span: Any, square: Any, fourth: Any, count: Any) -> Any:
+    """Two-sided p of Σ copies · values = ``total`` under fair signs of all copies.
+
+    Args:
+        total: in the unit of the values.
+        values, copies: ``[instance]``.
+        unit: times which ``values`` give the x of the moments.
+        span: half the distance between possible sums, in the unit of the values.
+        square, fourth, count: Σx², Σx⁴ and the number of x that are not 0, over all copies.
+    """
+    distance = (abs(total) - span) * unit
     if square <= 0.0 or distance <= 0.0:
         return 1.0
-    terms = max(1.0, square * square / fourth)
-    degrees = 3.0 * terms - 3.0
-    share = min(distance * distance / (square * (degrees + 1.0)), 1.0 - 1e-12)
-    normal = (8.0 * degrees + 1.0) / (8.0 * degrees + 3.0) * math.sqrt(-degrees * math.log1p(-share))
-    return max(math.erfc(normal * 0.7071067811865476), 2.0 ** (1.0 - count))
+    uneven = square * square < _EVEN * fourth
+    p = _peeled(total, values, copies, unit, span * unit) if uneven else _two_sided(distance, square, fourth)
+    return max(p, 2.0 ** (1.0 - count))
 
 
 @_compiled
 def p_rows(
-    first: Any, last: Any, total: Any, square: Any, fourth: Any, count: Any, span: Any, unit: Any, result: Any
-) -> None:
-    """p-values of rows; ``total`` and ``span`` times ``unit`` ``[pair]`` are what the powers are sums of."""
+    first: Any, last: Any, total: Any, values: Any, drawn: Any, unit: Any, span: Any, square: Any, fourth: Any, count: Any,
+    result: Any,
+) -> None:  # fmt: skip
+    """p-values of rows; ``values`` are ``[pair, instance]``, ``drawn`` is ``[row, instance]``."""
     for row in range(first, last):
         for pair in range(total.shape[1]):
             result[row, pair] = tail(
-                total[row, pair] * unit[pair], square[row, pair], fourth[row, pair], count[row, pair],
-                span[pair] * unit[pair],
+                total[row, pair], values[pair], drawn[row], unit[pair], span[pair],
+                square[row, pair], fourth[row, pair], count[row, pair],
             )  # fmt: skip
 
 
 @_compiled
+def dealt_rows(
+    first: Any, last: Any, matrix: Any, present: Any, dealt: Any, pairs: Any, unit: Any, span: Any, result: Any
+) -> None:
+    """p-values between pseudo-systems in each draw.
+
+    Args:
+        matrix: ``[instance, trial, trial]``, vΔ of every two trials.
+        present: int64 ``[instance]``, how many trials there are.
+        dealt: int64 ``[draw, instance, pseudo-system]``, the trial that each gets.
+        pairs: int64 ``[pair, 2]``, the second one larger.
+        unit, span: numbers, as for :func:`tail`.
+        result: float64 ``[draw, pair]``.
+    """
+    instances = matrix.shape[0]
+    x = np.empty(instances)
+    copies = np.empty(instances, dtype=np.int32)
+    for row in range(first, last):
+        for pair in range(len(pairs)):
+            a, b = pairs[pair, 0], pairs[pair, 1]
+            total, square, fourth, count, shared = 0.0, 0.0, 0.0, 0.0, 0
+            for k in range(instances):
+                there = b < present[k]
+                x[k] = matrix[k, dealt[row, k, a], dealt[row, k, b]] if there else 0.0
+                copies[k] = 1 if there else 0
+                scaled = x[k] * unit
+                total += x[k]
+                square += scaled * scaled
+                fourth += scaled**4
+                count += scaled != 0.0
+                shared += there
+            result[row, pair] = tail(total, x, copies, unit, span, square, fourth, count) if shared else np.nan
+
+
+@_compiled
 def decide_rows(
-    first: Any, last: Any, total: Any, square: Any, fourth: Any, count: Any, span: Any, unit: Any, given: Any, tested: Any,
-    known: Any, alpha: Any, counts: Any,
+    first: Any, last: Any, total: Any, values: Any, drawn: Any, unit: Any, span: Any, square: Any, fourth: Any, count: Any,
+    given: Any, tested: Any, known: Any, alpha: Any, counts: Any,
 ) -> None:  # fmt: skip
     """How many pairs are significant, right, and both, in each row.
 
     Args:
-        total, square, fourth, count, span, unit: as for :func:`p_rows`.
+        total, values, drawn, unit, span, square, fourth, count: as for :func:`p_rows`.
         given: p-values instead; no rows where they are to be computed.
         tested: bool ``[row or 1, pair]``, which pairs are tested.
         known: signs of the known order, 0 where nothing is judged.
@@ -93,7 +193,10 @@ def decide_rows(
                 even = square[row, pair] * square[row, pair] > 4.0 * fourth[row, pair]
                 if even and alpha <= 0.05 and value * value < _HARMLESS * _HARMLESS * square[row, pair]:
                     continue
-                p[pair] = tail(value, square[row, pair], fourth[row, pair], count[row, pair], span[pair] * unit[pair])
+                p[pair] = tail(
+                    total[row, pair], values[pair], drawn[row], unit[pair], span[pair],
+                    square[row, pair], fourth[row, pair], count[row, pair],
+                )  # fmt: skip
             if p[pair] <= alpha:
                 small[found] = p[pair]
                 found += 1

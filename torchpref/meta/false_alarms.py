@@ -16,7 +16,7 @@ from jaxtyping import Float
 from torch import Tensor
 
 from torchpref.grid import Grid
-from torchpref.meta.fast_test import holm_rejects, moment_p
+from torchpref.meta.fast_test import holm_rejects
 from torchpref.preferences import Preferences, Weights, all_preferences
 from torchpref.run_sums import run_presence
 from torchpref.trajectories import Trajectories
@@ -90,22 +90,19 @@ def _dealt_p(prefs: Preferences, keys: Float[Tensor, "draw instance trial"]) -> 
     size = min(MOST, int(present.sum(1).max()))
     if size < 2:  # runs without a score, as a success at an unknown time for SPL
         return torch.zeros((len(keys), 0), dtype=torch.float64)
-    pairs = list(combinations(range(size), 2))
-    count = present.sum(1)
-    instance = torch.arange(len(present))
+    from torchpref.meta.compiled import dealt_rows, over_rows
+
+    pairs = np.array(list(combinations(range(size), 2)))
+    count = present.sum(1).numpy()
+    largest = float(matrix.abs().max())
+    unit = 1.0 / largest if largest else 1.0
     step = max(1, _CELLS // max(1, keys[0].numel()))
     result = []
     for part in torch.split(keys, step):
-        dealt = torch.where(present, part, 2.0).argsort(-1)[..., :size]
-        count_both = torch.stack([(count > second).double() for _, second in pairs], 1)
-        moments = []
-        for place, (first, second) in enumerate(pairs):
-            x = matrix[instance, dealt[..., first], dealt[..., second]] * count_both[:, place]
-            square = x * x
-            moments.append((x.sum(1), square.sum(1), (square * square).sum(1), (x != 0).sum(1).double()))
-        total, square, fourth, count_x = (torch.stack(each, 1) for each in zip(*moments, strict=True))
-        p = moment_p(total, square, fourth, count_x, torch.full((len(pairs),), span, dtype=torch.float64))
-        result.append(torch.where(count_both.sum(0) > 0, p, torch.nan))
+        dealt = torch.where(present, part, 2.0).argsort(-1)[..., :size].contiguous().numpy()
+        p = np.empty((len(part), len(pairs)))
+        over_rows(dealt_rows, len(part), matrix.numpy(), count, dealt, pairs, unit, span, p)
+        result.append(torch.from_numpy(p))
     return torch.cat(result)
 
 

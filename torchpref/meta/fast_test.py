@@ -4,13 +4,15 @@ Under the hypothesis the sum S = Σ ±x of |x| = |wvΔ| with fair signs is symme
 −2Σx⁴. The symmetric beta distribution (Pearson's type II, as in Pitman's *Significance tests which may be applied to samples
 from any populations*, 1937) with the same two has 3n − 3 degrees of freedom as a t distribution, n = (Σx²)² / Σx⁴; its tail
 is found by Wallace's normal approximation (*Bounds on normal approximations to Student's and the chi-square distributions*,
-1959). Where the x are multiples of one step there is a correction for continuity, and no p is less than 2^(1 − count) for
-that many x that are not 0. The tests compare it with exact p-values.
+1959). Where n < 12, a few large terms may decide: all signs of the largest, at most twelve, are gone through, and only the rest
+is approximated. Where the x are multiples of one step there is a correction for continuity, and no p is less than 2^(1 − count)
+for that many x that are not 0. The tests compare it with exact p-values.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import torch
@@ -19,31 +21,6 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from torchpref.meta.values import PairValues
-
-
-def moment_p(
-    total: Float[Tensor, "row pair"],
-    square: Float[Tensor, "row pair"],
-    fourth: Float[Tensor, "row pair"],
-    count: Float[Tensor, "row pair"],
-    span: Float[Tensor, " pair"],
-) -> Float[Tensor, "row pair"]:
-    """Two-sided p of |S| ≥ |total|; 1 where every x is 0.
-
-    Args:
-        total: S as observed.
-        square: Σx².
-        fourth: Σx⁴.
-        count: number of x that are not 0.
-        span: half the distance between possible sums; 0 for continuous ones.
-    """
-    from torchpref.meta.compiled import over_rows, p_rows
-
-    result = np.empty(tuple(total.shape))
-    over_rows(
-        p_rows, len(total), *(x.numpy() for x in (total, square, fourth, count, span)), np.ones(total.shape[1]), result
-    )
-    return torch.from_numpy(result)
 
 
 @dataclass(frozen=True)
@@ -87,16 +64,11 @@ def count_tests(
     from torchpref.meta.compiled import decide_rows, over_rows
 
     tested = values.tested(drawn)
-    if p is None:
-        powers = values.power_sums(drawn)
-        given = np.empty((0, sums.shape[1]))
-    else:
-        powers = (np.empty((0, sums.shape[1]), dtype=np.float32),) * 3
-        given = p.numpy()
+    given = np.empty((0, sums.shape[1])) if p is None else p.numpy()
     signs = torch.zeros(sums.shape[1], dtype=torch.float64) if known is None else known
     counts = np.zeros((len(sums), 7), dtype=np.int64)
     over_rows(
-        decide_rows, len(sums), sums.numpy(), *powers, values.span.numpy(), values.unit.numpy(),
+        decide_rows, len(sums), *_inputs(values, drawn, sums, moments=p is None),
         given, tested.numpy(), signs.numpy(), alpha, counts,
     )  # fmt: skip
     return PairCounts(*torch.from_numpy(counts).double().unbind(1))
@@ -108,10 +80,17 @@ def fast_p(
     """p-values of every pair in every replicate; NaN where a replicate has no instance that both ran."""
     from torchpref.meta.compiled import over_rows, p_rows
 
-    powers = values.power_sums(drawn)
     result: NDArray[np.float64] = np.empty(tuple(sums.shape))
-    over_rows(p_rows, len(sums), sums.numpy(), *powers, values.span.numpy(), values.unit.numpy(), result)
+    over_rows(p_rows, len(sums), *_inputs(values, drawn, sums), result)
     return torch.where(values.tested(drawn), torch.from_numpy(result), torch.nan)
+
+
+def _inputs(values: PairValues, drawn: Tensor, sums: Tensor, moments: bool = True) -> tuple[NDArray[Any], ...]:
+    """What the compiled tests take; no moments where p-values are given."""
+    none = np.empty((0, sums.shape[1]), dtype=np.float32)
+    powers = values.power_sums(drawn) if moments else (none, none, none)
+    copies = drawn.int().contiguous().numpy()
+    return sums.numpy(), values.transposed, copies, values.unit.numpy(), values.span.numpy(), *powers
 
 
 def holm_rejects(p: Float[Tensor, "row pair"], alpha: float) -> Bool[Tensor, "row pair"]:

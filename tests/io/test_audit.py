@@ -40,6 +40,7 @@ def test_clean_data_are_described_without_suspicion() -> None:
 def test_instances_that_some_systems_lack() -> None:
     lack = found(of(CLEAN[:3]), "missing_runs")
     assert (lack.count, lack.systems, lack.examples) == (1, ("b",), ("y",))
+    assert [finding.kind for finding in of(CLEAN[:3]).findings] == ["missing_runs"]
     empty = of([*CLEAN, ("c", "x", None, 1)])
     assert found(empty, "systems_without_runs").systems == ("c",)
     assert "missing_runs" not in {finding.kind for finding in empty.findings}

@@ -19,6 +19,7 @@ from torchpref.io.points import Points, Table
 from torchpref.io.ticks import ticks
 from torchpref.io.tidy import BEST, CLOCKS, REFERENCE, Tidy
 from torchpref.trajectories import (
+    LARGEST_TICK,
     PREFERRED_CLOCKS,
     UNKNOWN,
     Trajectories,
@@ -238,7 +239,7 @@ def _per_instance(table: Table, column: str, resolution: float) -> torch.Tensor:
     values = numbers(table.column(column))
     instance = table.names.instance
     said = np.flatnonzero(~np.isnan(values))
-    bad = said[~((values[said] > 0) & np.isfinite(values[said]))]
+    bad = said[~((values[said] > 0) & (values[said] < LARGEST_TICK * resolution))]
     if len(bad):
         remedy = "give a positive number, or leave it empty"
         raise table.column(column).refuse(int(bad[0]), "which is no length of time", remedy)

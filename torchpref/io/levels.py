@@ -41,8 +41,11 @@ def levels(points: Points, notes: Notes) -> NDArray[np.int64]:
             .to_numpy()
         )
     if points.table.kind in ("reward", "score"):
-        values = values / _maximum(points, run, notes)[run]
-    scaled = np.rint(values * MILLION)
+        maximum = _maximum(points, run, notes)[run]
+        with np.errstate(over="ignore"):  # too large for a float is above 1 all the same
+            values = values / maximum
+    with np.errstate(over="ignore"):
+        scaled = np.rint(values * MILLION)
     above = f"returns above 1 were clipped to 1 (the highest is {scaled.max(initial=0) / MILLION:g}); points"
     for kind, mask, what in (
         ("returns_above_one", scaled > MILLION, above),

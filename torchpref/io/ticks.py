@@ -22,7 +22,8 @@ def ticks(points: Points, clock: str, resolution: float, notes: Notes) -> NDArra
     run = points.run
     times = points.clocks[clock]
     known = ~np.isnan(times)
-    scaled = np.where(known, times, 0.0) * ticks_per_unit(resolution)
+    with np.errstate(over="ignore"):
+        scaled = np.where(known, times, 0.0) * ticks_per_unit(resolution)
     bad = np.flatnonzero((scaled < 0) | (scaled >= LARGEST_TICK))
     if len(bad):
         point = int(bad[0])

@@ -46,6 +46,10 @@ def main() -> int:
     print(f"torchpref evaluate openhands_index.csv {OPTIONS} {extra}".rstrip())
     evaluate = [sys.executable, "-m", "torchpref.cli", "evaluate", str(DATA), *shlex.split(OPTIONS), *options.more]
     commands = {"import torch": [sys.executable, "-c", "import torch"], "torchpref evaluate": evaluate}
+    plain = {
+        "python": [sys.executable, "-c", "pass"],
+        "torchpref --help": [sys.executable, "-m", "torchpref.cli", "--help"],
+    }
     for command in commands.values():
         seconds(command)  # the files come from the disk once
     taken: dict[str, list[tuple[float, float]]] = {name: [] for name in commands}
@@ -62,6 +66,10 @@ def main() -> int:
         ratio, more = medians[1] / medians[0], medians[1] - medians[0]
         limit = f", at most {LIMIT} is wanted" if not options.more and what == "wall" else ""
         print(f"  {what:<10} ratio {ratio:.2f}{limit}; {more:.2f} s more")
+    print("without torch: least of the runs")
+    for name, command in plain.items():
+        wall, processor = map(min, zip(*(seconds(command) for _ in range(options.runs)), strict=True))
+        print(f"  {name:<19} wall {wall:.2f} s, processor {processor:.2f} s")
     return 0
 
 

@@ -239,6 +239,17 @@ def test_a_gate_warns_beside_its_line(run: Run, tmp_path: Path) -> None:
     assert err.startswith("warning: ") and "reached at exactly 0" in err
 
 
+def test_meta_evaluates_the_measures(run: Run, tmp_path: Path) -> None:
+    path = pair_table(tmp_path / "pair.csv")
+    options = ("--measure", "sr,lr", "--resamples", "20", "--known-order", "quick,slow", "--seed", "3")
+    code, out, err = run("meta", path, *options, "--json", tmp_path / "meta.json")
+    assert code == 0 and err == ""
+    assert re.search(r"tie rate, % +100\.00 +0\.00\n", out) and re.search(r"oracle accuracy, % +0\.00 +100\.00\n", out)
+    record = json.loads((tmp_path / "meta.json").read_text())
+    assert record["options"]["paths"] == [str(path)] and record["options"]["resamples"] == 20
+    assert run("meta", path, *options)[1] == out
+
+
 def test_audit_prints_and_writes(run: Run, table: Path, tmp_path: Path) -> None:
     code, out, _ = run("audit", table, "--json", tmp_path / "audit.json")
     assert code == 0 and "alpha" in out
@@ -345,7 +356,7 @@ def test_help_answers_without_torch() -> None:
     env = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=env, timeout=60)
     assert done.returncode == 0, done.stderr
-    for command in ("evaluate", "compare", "gate", "audit", "demo", "formats", "convert"):
+    for command in ("evaluate", "compare", "gate", "meta", "audit", "demo", "formats", "convert"):
         assert command in done.stdout
 
 

@@ -359,6 +359,24 @@ def _random_batch(device: str) -> dict[str, torch.Tensor]:
     return {name: value.to(device) for name, value in batch.items()}
 
 
+@pytest.mark.parametrize("measure", MEASURES)
+@pytest.mark.parametrize("timed", [True, False])
+def test_no_value_is_ever_asked_for(measure: str, timed: bool) -> None:
+    """Tensors on the device ``meta`` have no values: whoever asks for one, and would wait for a GPU, fails."""
+    batch = _random_batch("meta")
+    if not timed:
+        del batch["times"]
+    rewards = preference_rewards(measure=measure, reference_time=torch.ones(6, device="meta"), **batch)
+    assert rewards.shape == (6, 5) and rewards.is_meta
+    assert group_advantages(rewards, batch["valid"], scale="group").shape == (6, 5)
+    pool = {f"pool_{name}": value for name, value in batch.items()}
+    assert pool_rewards(measure=measure, reference_time=torch.ones(6, device="meta"), **batch, **pool).is_meta
+    flat = {name: value.flatten(0, 1) for name, value in batch.items()}
+    group = torch.zeros(30, dtype=torch.long, device="meta")
+    assert ragged_rewards(group=group, measure=measure, shape=(6, 5), **flat).is_meta
+    assert ragged_advantages(rewards.flatten(), group, flat["valid"], shape=(6, 5)).is_meta
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::DeprecationWarning")  # the compiler's own imports
 @pytest.mark.parametrize(

@@ -87,8 +87,8 @@ def _numbers(values: Any) -> tuple[float, ...]:
         raise DataError(f"a trace holds numbers, got {values!r}") from error
 
 
-def pad_traces(traces: Sequence[Trace | None], group_size: int) -> dict[str, Tensor | None]:
-    """Traces of consecutive groups as arguments of :func:`torchpref.rl.preference_rewards`.
+def pad_traces(traces: Sequence[Any], group_size: int) -> dict[str, Tensor | None]:
+    """Traces of consecutive groups, in any form that :meth:`Trace.of` takes, as arguments of ``preference_rewards``.
 
     ``returns`` and ``times`` are float64 ``[batch, group, step]``, ``lengths`` int64, ``valid`` and ``truncated`` bool
     ``[batch, group]``; ``times`` is None where no trace has any, ``truncated`` where no trace is. None among the traces is
@@ -99,6 +99,7 @@ def pad_traces(traces: Sequence[Trace | None], group_size: int) -> dict[str, Ten
     """
     if group_size < 1 or len(traces) % group_size:
         raise DataError(f"{len(traces)} rollouts cannot be put into groups of {group_size}")
+    traces = [Trace.of(trace) for trace in traces]
     here = [trace for trace in traces if trace is not None]
     # A trace without a step has nothing to time.
     timed = {trace.times is not None for trace in here if trace.returns}

@@ -6,6 +6,9 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from torchpref.errors import DataError
 from torchpref.io.readers.documents import printable
 from torchpref.io.readers.records import Notes
@@ -14,24 +17,27 @@ from torchpref.io.tidy import CLOCKS, Tidy
 if TYPE_CHECKING:
     import polars as pl
 
+Floats = NDArray[np.float64]
+
 
 @dataclass(frozen=True)
 class Run:
-    """One run: whose, on what, and its points in order (each the value and the clocks that are known)."""
+    """One run: whose, on what, and its points in order, as columns (the value and the clocks; NaN is unknown)."""
 
     system: str
     benchmark: str
     instance: str
     trial: int
     truncated: bool | None
-    points: tuple[Mapping[str, Any], ...]
+    length: int
+    columns: Mapping[str, Floats]
     max_score: float | None
     identity: Hashable
 
     def fingerprint(self) -> Hashable:
         """What two records of one run have in common."""
-        points = tuple(tuple(sorted(point.items())) for point in self.points)
-        return self.identity, self.truncated, self.max_score, points
+        given = {name: column.tobytes() for name, column in self.columns.items() if not np.isnan(column).all()}
+        return self.identity, self.truncated, self.max_score, self.length, tuple(sorted(given.items()))
 
 
 class Runs:
@@ -54,7 +60,7 @@ class Runs:
         self,
         system: str,
         instance: str,
-        points: Sequence[Mapping[str, Any]],
+        points: Sequence[Mapping[str, Any]] | Mapping[str, Floats],
         *,
         benchmark: str = "",
         trial: int | None = None,
@@ -62,13 +68,15 @@ class Runs:
         max_score: float | None = None,
         identity: Hashable = None,
     ) -> None:
-        """One run: its points in order, each with the value and the clocks that are known.
+        """One run: its points in order, each with the value and the clocks that are known, or as columns of these.
 
         Two records of one run are told from two trials by their points and by ``identity``, whatever names a run in
         the log.
         """
         names = (printable(system), printable(benchmark), printable(instance))
-        self._runs.append(Run(*names, trial or 0, truncated, tuple(points), max_score, identity))
+        columns = points if isinstance(points, Mapping) else _columns(points)
+        length = len(next(iter(columns.values()))) if columns else len(points)
+        self._runs.append(Run(*names, trial or 0, truncated, length, columns, max_score, identity))
 
     def told_apart(self) -> list[Run]:
         """Records that are there twice once, and different runs under one name as further trials of it."""
@@ -111,7 +119,7 @@ class Runs:
         if not runs:
             noted = "; ".join(f"{f.message} ({f.count})" for f in self.notes.findings())
             raise DataError(f"{where}: no run found{f' ({noted})' if noted else ''}")
-        unknown = [run for run in runs if all(point.get(self.value) is None for point in run.points)]
+        unknown = [run for run in runs if run.length and self._unknown(run)]
         if unknown:
             self.notes.add(
                 "outcomes_not_given",
@@ -121,37 +129,59 @@ class Runs:
             self.notes.show("outcomes_not_given", ((r.system, f"{r.system} on {r.instance}") for r in unknown))
         return Tidy(self._frame(runs), self.notes.findings(), lambda row: _where(where, runs[row]))
 
+    def _unknown(self, run: Run) -> bool:
+        return self.value not in run.columns or bool(np.isnan(run.columns[self.value]).all())
+
     def _frame(self, runs: Sequence[Run]) -> pl.DataFrame:
         """A row per run; list cells where some run has more than one point."""
         import polars as pl
 
-        lists = any(len(run.points) != 1 for run in runs)
-        clocks = [clock for clock in CLOCKS if any(p.get(clock) is not None for run in runs for p in run.points)]
-        data: dict[str, pl.Series] = {
-            "system": pl.Series([run.system for run in runs], dtype=pl.String),
-            "benchmark": pl.Series([run.benchmark for run in runs], dtype=pl.String),
-            "instance": pl.Series([run.instance for run in runs], dtype=pl.String),
-            "trial": pl.Series([run.trial for run in runs], dtype=pl.Int64),
-        }
-        for column in (
-            self.value,
-            *(clocks or ["steps"]),
-        ):  # where no time is known of any run, the frame has to say so
-            if lists:
-                cells: list[Any] = [[_float(point.get(column)) for point in run.points] for run in runs]
-                data[column] = pl.Series(cells, dtype=pl.List(pl.Float64))
-            else:
-                cells = [_float(run.points[0].get(column)) for run in runs]
-                data[column] = pl.Series(cells, dtype=pl.Float64)
+        clocks = [clock for clock in CLOCKS if any(clock in r.columns and not np.isnan(r.columns[clock]).all() for r in runs)]
+        names = (self.value, *(clocks or ["steps"]))  # where no time is known of any run, the frame has to say so
+        nothing = {length: np.full(length, np.nan) for length in {run.length for run in runs}}
+        flat = pl.DataFrame(
+            {name: np.concatenate([run.columns.get(name, nothing[run.length]) for run in runs]) for name in names}
+        ).fill_nan(None)
+        frame = pl.DataFrame(
+            {
+                "system": pl.Series([run.system for run in runs], dtype=pl.String),
+                "benchmark": pl.Series([run.benchmark for run in runs], dtype=pl.String),
+                "instance": pl.Series([run.instance for run in runs], dtype=pl.String),
+                "trial": pl.Series([run.trial for run in runs], dtype=pl.Int64),
+            }
+        )
+        if any(run.length != 1 for run in runs):
+            frame = frame.hstack(_cells(flat, [run.length for run in runs]))
+        else:
+            frame = frame.hstack(flat)
         if self.value in ("score", "reward"):
-            data["max_score"] = pl.Series([_float(run.max_score) for run in runs], dtype=pl.Float64)
+            most = [None if run.max_score is None else float(run.max_score) for run in runs]
+            frame = frame.with_columns(pl.Series("max_score", most, dtype=pl.Float64))
         if any(run.truncated is not None for run in runs):
-            data["truncated"] = pl.Series([bool(run.truncated) for run in runs], dtype=pl.Boolean)
-        return pl.DataFrame(data)
+            marks = [bool(run.truncated) for run in runs]
+            frame = frame.with_columns(pl.Series("truncated", marks, dtype=pl.Boolean))
+        return frame
 
 
-def _float(value: Any) -> float | None:
-    return None if value is None else float(value)
+def _columns(points: Sequence[Mapping[str, Any]]) -> dict[str, Floats]:
+    names = {name for point in points for name in point}
+    return {
+        name: np.asarray([np.nan if (value := point.get(name)) is None else float(value) for point in points])
+        for name in sorted(names)
+    }
+
+
+def _cells(flat: pl.DataFrame, lengths: Sequence[int]) -> pl.DataFrame:
+    """List cells of the given lengths out of the points of all runs."""
+    import polars as pl
+
+    owner = pl.Series("run", np.repeat(np.arange(len(lengths)), lengths))
+    lists = flat.with_columns(owner).group_by("run", maintain_order=True).agg(pl.all())
+    if 0 in lengths:  # runs without a step have empty lists
+        every = pl.DataFrame({"run": np.arange(len(lengths))})
+        empty = pl.lit([], dtype=pl.List(pl.Float64))
+        lists = every.join(lists, on="run", how="left", maintain_order="left").with_columns(pl.exclude("run").fill_null(empty))
+    return lists.drop("run")
 
 
 def _where(where: object, run: Run) -> str:

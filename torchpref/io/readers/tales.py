@@ -68,10 +68,8 @@ def _named(path: Path) -> tuple[str, str, int | None]:
 
 def _rollout(path: Path, runs: Runs) -> None:
     system, game, seed = _named(path)
-    columns = _fast(path)
-    if columns is None:
-        columns = _slow(path, runs.notes)
-    step, score, best, moves, used = columns
+    read = _fast(path) or _slow(path, runs.notes)
+    step, score, best, moves, used = read
     if not len(step):
         raise DataError(f"{path}: no step can be read; delete the file if the run never began")
     order = np.argsort(step, kind="stable")
@@ -97,10 +95,7 @@ def _rollout(path: Path, runs: Runs) -> None:
         step = step + 1
     turns = _running(moves)
     tokens = np.cumsum(used)
-    points = [
-        {"steps": s, "turns": None if np.isnan(m) else m, "tokens": None if np.isnan(t) else t, "score": v}
-        for s, m, t, v in zip(step.tolist(), turns.tolist(), tokens.tolist(), score.tolist(), strict=True)
-    ]
+    columns = {"steps": step, "turns": turns, "tokens": tokens, "score": score}
     known = best[~np.isnan(best)]
     limit = float(known.max()) if len(known) else 0.0
     if limit <= 0:
@@ -110,8 +105,8 @@ def _rollout(path: Path, runs: Runs) -> None:
             system=system,
             example=path,
         )
-        points = [{**point, "score": None} for point in points]
-    runs.add(system, game, points, trial=seed, max_score=limit if limit > 0 else None, identity=str(path))
+        columns["score"] = np.full(len(step), np.nan)
+    runs.add(system, game, columns, trial=seed, max_score=limit if limit > 0 else None, identity=str(path))
 
 
 def _running(moves: Floats) -> Floats:

@@ -33,7 +33,7 @@ _FILE = re.compile(r"(?:^|_)eval_(?P<task>.+)$")
 
 
 def _is_table(source: Source) -> bool:
-    return _HEADER.search(decode_head(source.head)) is not None
+    return b"Filename" in source.head and _HEADER.search(decode_head(source.head)) is not None
 
 
 def detect(source: Source) -> bool:

@@ -299,3 +299,17 @@ def test_header_names_what_is_not_the_default(three: Evaluation) -> None:
         "2 systems, 3 instances, 2 benchmarks, clock steps, weights by benchmark"
     )
     assert repr(three).startswith("3 systems, 4 instances, clock steps\n")
+
+
+@pytest.mark.gpu
+def test_on_a_gpu_the_result_is_the_same() -> None:
+    generator = torch.Generator().manual_seed(7)
+    times = {name: torch.randint(0, 30, (50,), generator=generator).tolist() for name in "abcd"}
+    runs = success_runs({name: [t or None for t in row] for name, row in times.items()}, clock="cost")
+    here, there = evaluate(runs), evaluate(runs, device="cuda")
+    assert there.runs.device.type == "cuda"
+    for name in MEASURES:
+        assert torch.equal(here[name].mean_preference, there[name].mean_preference)
+        assert here[name].rank == there[name].rank and here[name].tie_rate == there[name].tie_rate
+        assert torch.allclose(here[name].theta, there[name].theta, atol=1e-12, equal_nan=True)
+    assert here.findings == there.findings and repr(here) == repr(there)

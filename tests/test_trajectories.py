@@ -178,6 +178,14 @@ def test_device_and_repr():
     assert runs.to("cpu").equals(runs)
     assert "2 systems × 2 instances" in repr(runs) and "cost" in repr(runs)
     assert not runs.equals(example(systems=["c", "a"]))
+    assert not runs.equals(example(present=torch.tensor([[True, True], [True, False]])))
+    assert not runs.equals(example(times={"cost": torch.ones(2, 2, 3)}))
+
+
+@settings(max_examples=50)
+@given(cases(), st.integers(0, 3))
+def test_padding_makes_no_difference_to_equality(case, padding):
+    assert case.trajectories().equals(case.trajectories(padding=padding))
 
 
 @pytest.mark.gpu

@@ -346,19 +346,23 @@ class Trajectories:
         )
 
     def equals(self, other: Trajectories) -> bool:
-        """Whether names, levels, times and marks are the same."""
+        """Whether names, levels, times and marks are the same, however far the step axis is padded."""
         if (self.systems, self.instances, self.benchmarks) != (other.systems, other.instances, other.benchmarks):
             return False
-        if set(self.times) != set(other.times) or self.shape != other.shape or self.resolution != other.resolution:
+        if set(self.times) != set(other.times) or self.resolution != other.resolution:
             return False
-        tensors = [(self.returns, other.returns), (self.lengths, other.lengths), (self.present, other.present)]
-        tensors += [(self.times[clock], other.times[clock]) for clock in self.times]
-        tensors += [(self.reference_ticks(clock), other.reference_ticks(clock)) for clock in self.times]
         none = torch.zeros_like(self.present)
-        tensors.append(
-            (none if self.truncated is None else self.truncated, none if other.truncated is None else other.truncated)
-        )
-        return all(torch.equal(mine, theirs) for mine, theirs in tensors)
+        tensors = [
+            (self.lengths, other.lengths),
+            (self.present, other.present),
+            (none if self.truncated is None else self.truncated, none if other.truncated is None else other.truncated),
+        ]
+        tensors += [(self.reference_ticks(clock), other.reference_ticks(clock)) for clock in self.times]
+        if not all(torch.equal(mine, theirs) for mine, theirs in tensors):
+            return False
+        steps = int(self.lengths.max()) if self.lengths.numel() else 0
+        padded = [(self.returns, other.returns), *((self.times[clock], other.times[clock]) for clock in self.times)]
+        return all(torch.equal(mine[..., :steps], theirs[..., :steps]) for mine, theirs in padded)
 
     # ------------------------------------------------------------------------------------------------------ choosing
 

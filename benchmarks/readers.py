@@ -74,29 +74,18 @@ def openhands(folder: Path, size: int) -> list[Path]:
     with path.open("w") as file:
         while written < size:
             history = [
-                {"id": n, "timestamp": f"2026-01-01T10:00:{n:02d}", "source": "agent", "action": "run", "args": {"command": "ls " * draw.randint(10, 60)}}
+                {
+                    "id": n,
+                    "timestamp": f"2026-01-01T10:00:{n:02d}",
+                    "source": "agent",
+                    "action": "run",
+                    "args": {"command": "ls " * draw.randint(10, 60)},
+                }
                 for n in range(40)
             ]
             row = {"instance_id": f"x-{number}", "attempt": 1, "test_result": {"resolved": number % 2 == 0}, "history": history,
                    "metrics": {"accumulated_cost": 0.5, "accumulated_token_usage": {"prompt_tokens": 9, "completion_tokens": 9}}}  # fmt: skip
             written += file.write(json.dumps(row) + "\n")
-            number += 1
-    return [path]
-
-
-def table(folder: Path, size: int) -> list[Path]:
-    """A tidy table as JSON lines, a row per step."""
-    draw = random.Random(0)
-    path = folder / "runs.jsonl"
-    folder.mkdir(parents=True, exist_ok=True)
-    written = number = 0
-    with path.open("w") as file:
-        while written < size:
-            level = 0.0
-            for step in range(1, 51):
-                level = min(1.0, level + draw.choice([0, 0, 0.05]))
-                row = {"system": f"s{number % 10}", "instance": f"i{number // 10}", "step": step, "return": round(level, 2), "cost": step * 0.01}
-                written += file.write(json.dumps(row) + "\n")
             number += 1
     return [path]
 
@@ -126,7 +115,6 @@ def main() -> None:
             "TALES, 2 kB per step": lambda: tales(folder / "long", size, 1500),
             "TALES, 500 B per step": lambda: tales(folder / "short", size, 100),
             "OpenHands output.jsonl": lambda: openhands(folder / "openhands", size),
-            "tidy table": lambda: table(folder / "table", size),
         }
         for title, write in cases.items():
             files = write()

@@ -42,7 +42,8 @@ def same(one: Trajectories, other: Trajectories) -> bool:
     """Equal to the bit in everything that an evaluation looks at."""
     tensors = ("returns", "lengths", "present")
     return (
-        (one.systems, one.instances, one.benchmarks, one.clocks) == (other.systems, other.instances, other.benchmarks, other.clocks)
+        (one.systems, one.instances, one.benchmarks, one.clocks)
+        == (other.systems, other.instances, other.benchmarks, other.clocks)
         and all(torch.equal(getattr(one, name), getattr(other, name)) for name in tensors)
         and all(torch.equal(times, other.times[clock]) for clock, times in one.times.items())
         and all(torch.equal(times, other.best_times[clock]) for clock, times in one.best_times.items())
@@ -76,7 +77,9 @@ def test_evaluating_the_table_is_evaluating_the_logs(tmp_path: Path, name: str) 
     for measure, prefs in mine.items():
         assert torch.equal(prefs.sums, theirs[measure].sums)
         assert torch.equal(prefs.trial_pairs, theirs[measure].trial_pairs)
-        assert torch.equal(prefs.mean(), theirs[measure].mean()) or torch.equal(prefs.mean().isnan(), theirs[measure].mean().isnan())
+        assert torch.equal(prefs.mean(), theirs[measure].mean()) or torch.equal(
+            prefs.mean().isnan(), theirs[measure].mean().isnan()
+        )
 
 
 def test_columns_are_in_order_and_dull_ones_left_out(tmp_path: Path) -> None:
@@ -112,7 +115,11 @@ def test_what_was_there_stays_until_the_new_file_is_whole(tmp_path: Path, monkey
 
 @pytest.mark.parametrize(
     ("output", "message"),
-    [("runs.xlsx", "use one of .parquet, .csv"), ("log/results.json", "use one of"), ("missing/runs.csv", "cannot be written")],
+    [
+        ("runs.xlsx", "use one of .parquet, .csv"),
+        ("log/results.json", "use one of"),
+        ("missing/runs.csv", "cannot be written"),
+    ],
 )
 def test_outputs_that_cannot_be(tmp_path: Path, output: str, message: str) -> None:
     with pytest.raises((UsageError, DataError), match=message):

@@ -55,7 +55,9 @@ def formats() -> tuple[Format, ...]:
     """All formats that can be read, those of other packages among them; tables first."""
     from torchpref.io.readers import readers
 
-    table = Format("table", "tables: CSV, TSV, JSON, JSON lines, Parquet, Arrow", ("any clock that is a column",), {}, None)
+    table = Format(
+        "table", "tables: CSV, TSV, JSON, JSON lines, Parquet, Arrow", ("any clock that is a column",), {}, None
+    )
     return (table, *(Format(r.name, r.title, r.gives, r.options, r.extra) for r in readers()))
 
 

@@ -37,7 +37,9 @@ def lines(records: Sequence[Any]) -> str:
 
 def agentboard(folder: Path) -> None:
     def turns(values: Sequence[float], key: str = "Progress Rate") -> Row:
-        return {f"Interaction Turn {n}": {"Observation": "o", "Action": "a", key: value} for n, value in enumerate(values)}
+        return {
+            f"Interaction Turn {n}": {"Observation": "o", "Action": "a", key: value} for n, value in enumerate(values)
+        }
 
     records: list[Row] = [
         {"id": 0, "task_name": "weather", "goal": "g", "difficulty": "easy", "is_done": True, "progress_rate": 1.0, "grounding_acc": 0.7,
@@ -48,14 +50,24 @@ def agentboard(folder: Path) -> None:
          "score_change_record": [], "trajectory": turns([0, 0, 0])},
     ]  # fmt: skip
     put(folder / "alpha/logs/tool-query.jsonl", "".join(json.dumps(record, indent=2) + "\n" for record in records))
-    web = {"id": 7, "task_name": "shop", "is_done": 0.0, "progress_rate": 0.5, "grounding_acc": 1.0, "trajectory": turns([0, 0.5, 0.5], "Reward")}
+    web = {
+        "id": 7,
+        "task_name": "shop",
+        "is_done": 0.0,
+        "progress_rate": 0.5,
+        "grounding_acc": 1.0,
+        "trajectory": turns([0, 0.5, 0.5], "Reward"),
+    }
     put(folder / "alpha/logs/webarena.jsonl", json.dumps(web, indent=2))
     text = (
         "[EXP] 0: [success_rate]: False, [progress_rate]: 0.5, [grounding_acc]: 0.8, [score_state]: [(4, 0.5)] \n"
         "[EXP] 1: [success_rate]: True, [progress_rate]: 1.0, [grounding_acc]: 0.8, [score_state]: [(0, 0.25), (8, 1.0)] \n"
     )
     put(folder / "beta/tool-query.txt", text)
-    put(folder / "beta/all_results.txt", json.dumps({"task_name": "tool-query", "success_rate": 0.5, "progress_rate": 0.75, "grounding_acc": 0.8}))
+    put(
+        folder / "beta/all_results.txt",
+        json.dumps({"task_name": "tool-query", "success_rate": 0.5, "progress_rate": 0.75, "grounding_acc": 0.8}),
+    )
 
 
 def tales_rows(scores: Sequence[float], moves: Sequence[int], tokens: Sequence[int], most: int = 100) -> list[Row]:
@@ -67,10 +79,16 @@ def tales_rows(scores: Sequence[float], moves: Sequence[int], tokens: Sequence[i
 
 
 def tales(folder: Path) -> None:
-    put(folder / "gpt-x/ZorkOne/a0_s20241001.jsonl", lines(tales_rows([0, 30, 80, 20, 50], [1, 2, 3, 1, 2], [100, 110, 120, 130, 140])))
+    put(
+        folder / "gpt-x/ZorkOne/a0_s20241001.jsonl",
+        lines(tales_rows([0, 30, 80, 20, 50], [1, 2, 3, 1, 2], [100, 110, 120, 130, 140])),
+    )
     put(folder / "gpt-x/ZorkOne/a0_s20241002_steps100.jsonl", lines(tales_rows([0, 100], [1, 1], [10, 20])))
     new = {"Thinking": None, "Prompt Tokens": 9, "Response Tokens": 1, "Thinking Tokens": 0}
-    put(folder / "gpt-y/ZorkOne/a1_s20241001_steps100.jsonl", lines([row | new for row in tales_rows([10, 10], [2, 3], [10, 10])]))
+    put(
+        folder / "gpt-y/ZorkOne/a1_s20241001_steps100.jsonl",
+        lines([row | new for row in tales_rows([10, 10], [2, 3], [10, 10])]),
+    )
     summary = {"status": "finished", "env_name": "ZorkOne", "env_params": "a0_s20241001", "nb_steps": 5, "nb_moves": 5, "nb_resets": 1,
                "nb_wins": 0, "nb_losts": 1, "highscore": 80, "max_score": 100, "norm_score": 0.8, "duration": 12.5}  # fmt: skip
     put(folder / "gpt-x/ZorkOne/a0_s20241001.json", summary)
@@ -80,7 +98,10 @@ def tales(folder: Path) -> None:
 def theagentcompany(folder: Path) -> None:
     def evaluation(parts: Sequence[tuple[float, float]], result: float) -> Row:
         whole = sum(total for total, _ in parts)
-        return {"checkpoints": [{"total": t, "result": r} for t, r in parts], "final_score": {"total": whole, "result": result}}
+        return {
+            "checkpoints": [{"total": t, "result": r} for t, r in parts],
+            "final_score": {"total": whole, "result": result},
+        }
 
     put(folder / "one/results/eval_ds-sql-image.json", evaluation([(1, 1), (2, 0), (3, 3)], 4))
     put(folder / "one/results/eval_pm-slides-image.json", evaluation([(2, 2)], 2))
@@ -95,11 +116,22 @@ def theagentcompany(folder: Path) -> None:
 
 
 def openhands_index(folder: Path) -> None:
-    one = {"a": {"cost": 1.5, "resolved": True}, "b": {"cost": None, "resolved": True}, "c": {"cost": 0.0, "resolved": False}, "d": {"cost": 2.5, "resolved": None}}
+    one = {
+        "a": {"cost": 1.5, "resolved": True},
+        "b": {"cost": None, "resolved": True},
+        "c": {"cost": 0.0, "resolved": False},
+        "d": {"cost": 2.5, "resolved": None},
+    }
     put(folder / "results/model-1/instance_results/swe-bench.json", one)
     put(folder / "results/model-1/scores.json", [{"benchmark": "swe-bench", "score": 90.0, "metric": "accuracy"}])
-    put(folder / "results/model-1/metadata.json", {"agent_name": "OpenHands", "model": "model-1", "directory_name": "model-1"})
-    put(folder / "results/model-2/instance_results/swe-bench.json", {"a": {"cost": 3.0, "resolved": False}, "e": {"cost": 1.0, "resolved": True}})
+    put(
+        folder / "results/model-1/metadata.json",
+        {"agent_name": "OpenHands", "model": "model-1", "directory_name": "model-1"},
+    )
+    put(
+        folder / "results/model-2/instance_results/swe-bench.json",
+        {"a": {"cost": 3.0, "resolved": False}, "e": {"cost": 1.0, "resolved": True}},
+    )
     put(folder / "alternative_agents/acp/model-1/instance_results/gaia.json", {"a": {"cost": 4.0, "resolved": True}})
 
 
@@ -107,9 +139,20 @@ def openhands(folder: Path) -> None:
     def event(number: int, **more: Any) -> Row:
         return {"id": number, "timestamp": f"2026-01-01T10:00:{number:02d}", "source": "agent", **more}
 
-    history = [event(0, action="system"), event(1, source="user", action="message"), event(2, action="run"), event(3, observation="run"), event(9, action="finish")]
+    history = [
+        event(0, action="system"),
+        event(1, source="user", action="message"),
+        event(2, action="run"),
+        event(3, observation="run"),
+        event(9, action="finish"),
+    ]
     metrics = {"accumulated_cost": 0.75, "accumulated_token_usage": {"prompt_tokens": 1000, "completion_tokens": 50}}
-    base = {"test_result": {"git_patch": "diff"}, "instruction": "i", "metadata": {"llm_config": {"model": "m"}}, "error": None}
+    base = {
+        "test_result": {"git_patch": "diff"},
+        "instruction": "i",
+        "metadata": {"llm_config": {"model": "m"}},
+        "error": None,
+    }
     records = [
         {"instance_id": "x-1", "attempt": 1, **base, "history": history, "metrics": metrics},
         {"instance_id": "x-2", "attempt": 1, **base, "history": history[:3], "metrics": metrics | {"accumulated_cost": 0.5}},
@@ -118,22 +161,38 @@ def openhands(folder: Path) -> None:
         {"instance_id": "x-3", "attempt": 1, **base, "history": [], "metrics": {"accumulated_cost": 0.0}},
     ]  # fmt: skip
     put(folder / "m_maxiter_100/output.jsonl", lines(records))
-    put(folder / "m_maxiter_100/output.report.json", {"total_instances": 3, "resolved_ids": ["x-1"], "unresolved_ids": ["x-2"], "error_ids": []})
+    put(
+        folder / "m_maxiter_100/output.report.json",
+        {"total_instances": 3, "resolved_ids": ["x-1"], "unresolved_ids": ["x-2"], "error_ids": []},
+    )
 
 
 def swe_agent(folder: Path) -> None:
     def run(steps: Sequence[float], cost: float, status: str) -> Row:
         return {
             "environment": "swe_main",
-            "trajectory": [{"action": "ls", "observation": "o", "response": "r", "execution_time": spent} for spent in steps],
+            "trajectory": [
+                {"action": "ls", "observation": "o", "response": "r", "execution_time": spent} for spent in steps
+            ],
             "history": [],
-            "info": {"exit_status": status, "model_stats": {"instance_cost": cost, "tokens_sent": 900, "tokens_received": 100, "api_calls": len(steps) + 1}},
+            "info": {
+                "exit_status": status,
+                "model_stats": {
+                    "instance_cost": cost,
+                    "tokens_sent": 900,
+                    "tokens_received": 100,
+                    "api_calls": len(steps) + 1,
+                },
+            },
         }
 
     put(folder / "trajectories/run-1/x-1/x-1.traj", run([0.5, 0.25, 1.0], 0.4, "submitted"))
     put(folder / "trajectories/run-1/x-2/x-2.traj", run([1.0], 3.0, "submitted (exit_cost)"))
     put(folder / "trajectories/run-1/x-9/x-9.traj", run([1.0], 3.0, "submitted"))
-    put(folder / "trajectories/run-1/results.json", {"total_instances": 2, "submitted_ids": ["x-1", "x-2"], "resolved_ids": ["x-1"], "unresolved_ids": ["x-2"]})
+    put(
+        folder / "trajectories/run-1/results.json",
+        {"total_instances": 2, "submitted_ids": ["x-1", "x-2"], "resolved_ids": ["x-1"], "unresolved_ids": ["x-2"]},
+    )
     messages = [
         {"role": "system", "content": "s", "extra": {"timestamp": 1760000000.0}},
         {"role": "assistant", "content": "a", "extra": {"timestamp": 1760000004.5, "cost": 0.1}},
@@ -143,13 +202,26 @@ def swe_agent(folder: Path) -> None:
     mini = {"info": {"model_stats": {"instance_cost": 0.3, "api_calls": 2}, "mini_version": "1.16.0", "exit_status": "LimitsExceeded", "submission": ""},
             "messages": messages, "trajectory_format": "mini-swe-agent-1", "instance_id": "x-1"}  # fmt: skip
     put(folder / "mini/x-1/x-1.traj.json", mini)
-    put(folder / "mini/x-1/report.json", {"x-1": {"patch_is_None": False, "patch_exists": True, "resolved": True, "tests_status": {}}})
+    put(
+        folder / "mini/x-1/report.json",
+        {"x-1": {"patch_is_None": False, "patch_exists": True, "resolved": True, "tests_status": {}}},
+    )
 
 
 def swebench(folder: Path) -> None:
     def result(name: str, rate: float, details: Mapping[str, tuple[int, float, Any]] | None) -> Row:
-        given = {id_: {"api_calls": calls, "cost": cost, "resolved": solved} for id_, (calls, cost, solved) in (details or {}).items()}
-        return {"name": name, "folder": f"2026_{name}", "resolved": rate, "cost": 1.0, "tags": [], **({"per_instance_details": given} if details else {})}
+        given = {
+            id_: {"api_calls": calls, "cost": cost, "resolved": solved}
+            for id_, (calls, cost, solved) in (details or {}).items()
+        }
+        return {
+            "name": name,
+            "folder": f"2026_{name}",
+            "resolved": rate,
+            "cost": 1.0,
+            "tags": [],
+            **({"per_instance_details": given} if details else {}),
+        }
 
     board = [
         result("Alpha", 50.0, {"i-1": (10, 0.5, True), "i-2": (20, 0.25, False)}),
@@ -159,22 +231,61 @@ def swebench(folder: Path) -> None:
     put(folder / "leaderboards.json", {"leaderboards": [{"name": "bash-only", "results": board}]})
 
 
-def terminal_trial(task: str, name: str, resolved: Any, tests: Mapping[str, str] | None, failure: str = "unset", **more: Any) -> Row:
-    return {"trial_name": name, "task_id": task, "instruction": "i", "is_resolved": resolved, "failure_mode": failure, "parser_results": tests, **more}
+def terminal_trial(
+    task: str, name: str, resolved: Any, tests: Mapping[str, str] | None, failure: str = "unset", **more: Any
+) -> Row:
+    return {
+        "trial_name": name,
+        "task_id": task,
+        "instruction": "i",
+        "is_resolved": resolved,
+        "failure_mode": failure,
+        "parser_results": tests,
+        **more,
+    }
 
 
 def terminal_bench(folder: Path) -> None:
     times = {"agent_started_at": "2025-09-24T00:33:00+00:00", "agent_ended_at": "2025-09-24T00:34:30.500000+00:00"}
     results = [
-        terminal_trial("maze", "maze.1-of-2.r1", True, {"a": "passed", "b": "passed"}, "agent_timeout", total_input_tokens=900, total_output_tokens=100, **times),
-        terminal_trial("maze", "maze.2-of-2.r1", False, {"a": "passed", "b": "failed", "c": "failed"}, total_input_tokens=None, total_output_tokens=None, **times),
+        terminal_trial(
+            "maze",
+            "maze.1-of-2.r1",
+            True,
+            {"a": "passed", "b": "passed"},
+            "agent_timeout",
+            total_input_tokens=900,
+            total_output_tokens=100,
+            **times,
+        ),
+        terminal_trial(
+            "maze",
+            "maze.2-of-2.r1",
+            False,
+            {"a": "passed", "b": "failed", "c": "failed"},
+            total_input_tokens=None,
+            total_output_tokens=None,
+            **times,
+        ),
         terminal_trial("kernel", "kernel.1-of-2.r1", None, None, "unknown_agent_error"),
         terminal_trial("kernel", "kernel.2-of-2.r1", False, None, "agent_timeout"),
     ]
-    run = {"id": "r", "results": results, "pass_at_k": {}, "n_resolved": 1, "n_unresolved": 3, "resolved_ids": ["maze"], "unresolved_ids": ["kernel"], "accuracy": 0.25}
+    run = {
+        "id": "r",
+        "results": results,
+        "pass_at_k": {},
+        "n_resolved": 1,
+        "n_unresolved": 3,
+        "resolved_ids": ["maze"],
+        "unresolved_ids": ["kernel"],
+        "accuracy": 0.25,
+    }
     put(folder / "r1/results.json", run, indent=4)
     put(folder / "r1/maze/maze.1-of-2.r1/results.json", results[0], indent=4)
-    put(folder / "r2/results.json", {**run, "results": [terminal_trial("maze", "maze.1-of-1.r2", True, {"a": "passed"})], "accuracy": 1.0})
+    put(
+        folder / "r2/results.json",
+        {**run, "results": [terminal_trial("maze", "maze.1-of-1.r2", True, {"a": "passed"})], "accuracy": 1.0},
+    )
     put(folder / "r2/run_metadata.json", {"run_id": "r2", "agent_name": "terminus", "model_name": "acme/m-1"})
 
 
@@ -197,13 +308,28 @@ def inspect_ai(folder: Path) -> None:
 def tau2(folder: Path) -> None:
     def message(role: str, number: int, calls: list[Row] | None = None, tokens: int | None = None) -> Row:
         usage = {"prompt_tokens": tokens, "completion_tokens": 10} if tokens else None
-        return {"role": role, "content": "c", "tool_calls": calls, "turn_idx": number, "timestamp": f"2025-10-31T07:35:{number:02d}", "cost": 0.0, "usage": usage}
+        return {
+            "role": role,
+            "content": "c",
+            "tool_calls": calls,
+            "turn_idx": number,
+            "timestamp": f"2025-10-31T07:35:{number:02d}",
+            "cost": 0.0,
+            "usage": usage,
+        }
 
     def call(name: str, **arguments: Any) -> Row:
         return {"id": "1", "name": name, "arguments": arguments}
 
     def check(name: str, match: bool, **arguments: Any) -> Row:
-        action = {"action_id": "1", "requestor": "assistant", "name": name, "arguments": arguments, "info": None, "compare_args": None}
+        action = {
+            "action_id": "1",
+            "requestor": "assistant",
+            "name": name,
+            "arguments": arguments,
+            "info": None,
+            "compare_args": None,
+        }
         return {"action": action, "action_match": match, "action_reward": float(match)}
 
     messages = [
@@ -219,17 +345,43 @@ def tau2(folder: Path) -> None:
             "termination_reason": "user_stop", "agent_cost": 0.125, "user_cost": 0.5, "reward_info": info, "messages": messages, "trial": 0, "seed": 1}  # fmt: skip
     simulations = [
         base,
-        base | {"id": "s2", "trial": 1, "agent_cost": None, "duration": 0.0, "reward_info": info | {"reward": 0.0}, "termination_reason": "max_steps"},
+        base
+        | {
+            "id": "s2",
+            "trial": 1,
+            "agent_cost": None,
+            "duration": 0.0,
+            "reward_info": info | {"reward": 0.0},
+            "termination_reason": "max_steps",
+        },
         base | {"id": "s3", "task_id": "4", "reward_info": None},
     ]
-    settings = {"num_trials": 2, "max_steps": 200, "user_info": {"llm": "u"}, "agent_info": {"implementation": "llm_agent", "llm": "m-1", "llm_args": {}}, "environment_info": {"domain_name": "airline", "policy": "p"}}
-    put(folder / "results.json", {"timestamp": "t", "info": settings, "tasks": [{"id": "3"}], "simulations": simulations})
-    put(folder / "split/results.json", {"timestamp": "t", "info": settings | {"agent_info": {"implementation": "solo", "llm": "m-2"}}, "tasks": []})
+    settings = {
+        "num_trials": 2,
+        "max_steps": 200,
+        "user_info": {"llm": "u"},
+        "agent_info": {"implementation": "llm_agent", "llm": "m-1", "llm_args": {}},
+        "environment_info": {"domain_name": "airline", "policy": "p"},
+    }
+    put(
+        folder / "results.json",
+        {"timestamp": "t", "info": settings, "tasks": [{"id": "3"}], "simulations": simulations},
+    )
+    put(
+        folder / "split/results.json",
+        {"timestamp": "t", "info": settings | {"agent_info": {"implementation": "solo", "llm": "m-2"}}, "tasks": []},
+    )
     put(folder / "split/simulations/s1.json", base)
 
 
 def tau_bench(folder: Path) -> None:
-    traj = [{"role": "system", "content": "s"}, {"role": "user", "content": "u"}, {"role": "assistant", "content": "a"}, {"role": "tool", "content": "t"}, {"role": "assistant", "content": "a"}]
+    traj = [
+        {"role": "system", "content": "s"},
+        {"role": "user", "content": "u"},
+        {"role": "assistant", "content": "a"},
+        {"role": "tool", "content": "t"},
+        {"role": "assistant", "content": "a"},
+    ]
     records = [
         {"task_id": 0, "reward": 1.0, "info": {"task": {}}, "traj": traj, "trial": 0},
         {"task_id": 0, "reward": 0.0, "info": {"task": {}}, "traj": traj[:3], "trial": 1},
@@ -238,18 +390,47 @@ def tau_bench(folder: Path) -> None:
     put(folder / "tool-calling-m-1.json", records, indent=2)
 
 
-def intercode_run(rewards: Sequence[float], task: int, most: int | None = 10, dataset: str = "./data/nl2bash/nl2bash_fs_1.json") -> Row:
-    summary = {"max_reward": max(rewards, default=0), "max_reward_idx": 0, **({"turns_taken": len(rewards), "turns_max": most} if most else {})}
-    history = {"actions": ["a"] * len(rewards), "observations": ["o"] * len(rewards), "rewards": list(rewards), "valid_action": [True] * len(rewards)}
-    return {"environment": "ic_bash", "dataset": dataset, "task_id": task, "query": "q", "turn_history": history, "summary": summary}
+def intercode_run(
+    rewards: Sequence[float], task: int, most: int | None = 10, dataset: str = "./data/nl2bash/nl2bash_fs_1.json"
+) -> Row:
+    summary = {
+        "max_reward": max(rewards, default=0),
+        "max_reward_idx": 0,
+        **({"turns_taken": len(rewards), "turns_max": most} if most else {}),
+    }
+    history = {
+        "actions": ["a"] * len(rewards),
+        "observations": ["o"] * len(rewards),
+        "rewards": list(rewards),
+        "valid_action": [True] * len(rewards),
+    }
+    return {
+        "environment": "ic_bash",
+        "dataset": dataset,
+        "task_id": task,
+        "query": "q",
+        "turn_history": history,
+        "summary": summary,
+    }
 
 
 def intercode(folder: Path) -> None:
-    one = {"0": intercode_run([0.67, 0.5, 1.0], 0), "1": intercode_run([0.67] * 10, 1), "2": intercode_run([-0.5, 0.25], 2), "3": intercode_run([0.67] * 11, 3)}
+    one = {
+        "0": intercode_run([0.67, 0.5, 1.0], 0),
+        "1": intercode_run([0.67] * 10, 1),
+        "2": intercode_run([-0.5, 0.25], 2),
+        "3": intercode_run([0.67] * 11, 3),
+    }
     put(folder / "ic_bash_multiturn_10_turns_fs_1.json", one)
     other = "./data/nl2bash/nl2bash_fs_2.json"
     put(folder / "ic_bash_multiturn_10_turns_fs_2.json", {"0": intercode_run([1.0], 0, dataset=other)})
-    put(folder / "ic_bash_plan_solve.json", {"meta": {"env": "bash", "seed": None}, "logs": {"0": intercode_run([0, 0, 1.0, 1.0], 0, None) | {"hardness": "easy"}}})
+    put(
+        folder / "ic_bash_plan_solve.json",
+        {
+            "meta": {"env": "bash", "seed": None},
+            "logs": {"0": intercode_run([0, 0, 1.0, 1.0], 0, None) | {"hardness": "easy"}},
+        },
+    )
 
 
 def minari(folder: Path) -> None:
@@ -258,7 +439,9 @@ def minari(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     with h5py.File(folder / "main_data.hdf5", "w") as file:
         file.attrs["dataset_id"] = "toy/demo-v0"
-        for number, (rewards, ended, cut, success) in enumerate([([0, 0.5, 0, 0.5], True, False, [0, 0, 0, 0, 1]), ([0, 0.25, 0], False, True, [0, 0, 0, 0])]):
+        for number, (rewards, ended, cut, success) in enumerate(
+            [([0, 0.5, 0, 0.5], True, False, [0, 0, 0, 0, 1]), ([0, 0.25, 0], False, True, [0, 0, 0, 0])]
+        ):
             group = file.create_group(f"episode_{number}")
             group.attrs["seed"] = 100 + number
             length = len(rewards)
@@ -310,7 +493,10 @@ class Read:
         tidy = reader.read(found.sources, options)
         self.frame = tidy.frame
         self.findings = {finding.kind: finding for finding in (*found.findings, *tidy.findings)}
-        self.rows = {(row["system"], row.get("benchmark", ""), row["instance"], row.get("trial", 0)): row for row in tidy.frame.iter_rows(named=True)}
+        self.rows = {
+            (row["system"], row.get("benchmark", ""), row["instance"], row.get("trial", 0)): row
+            for row in tidy.frame.iter_rows(named=True)
+        }
 
     def row(self, system: str, instance: str, trial: int = 0, benchmark: str = "") -> Row:
         return self.rows[(system, benchmark, instance, trial)]

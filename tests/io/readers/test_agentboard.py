@@ -53,12 +53,18 @@ def test_progress_rate_is_the_last_not_the_largest(tmp_path: Path) -> None:
 
 
 def test_no_change_at_all_is_a_run_that_reached_nothing(tmp_path: Path) -> None:
-    assert Read(log("agentboard", tmp_path)).cells("alpha", "2", "return", "steps", benchmark="tool-query") == ([0.0], [3.0])
+    assert Read(log("agentboard", tmp_path)).cells("alpha", "2", "return", "steps", benchmark="tool-query") == (
+        [0.0],
+        [3.0],
+    )
 
 
 def test_webarena_says_reward_and_is_done_is_no_truth_value(tmp_path: Path) -> None:
     read = Read(log("agentboard", tmp_path))
-    assert read.cells("alpha", "7", "return", "steps", benchmark="webarena") == ([0.0, 0.5, 0.5, 0.5], [1.0, 2.0, 3.0, 3.0])
+    assert read.cells("alpha", "7", "return", "steps", benchmark="webarena") == (
+        [0.0, 0.5, 0.5, 0.5],
+        [1.0, 2.0, 3.0, 3.0],
+    )
     assert read.findings["changes_not_given"].count == 1
     assert "success_disagrees" not in read.findings  # is_done is 0.0 there
 

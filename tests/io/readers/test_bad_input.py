@@ -63,7 +63,9 @@ def check(path: Path, name: str, before: Read, *, losing: bool = True) -> Read |
     """Read damaged logs: an error, or no run lost unless a finding says so."""
     result = attempt(path, name)
     if isinstance(result, Read) and losing and known(result) < known(before):
-        kinds = {kind for kind, finding in result.findings.items() if finding.severity != "note" or kind == "files_left_out"}
+        kinds = {
+            kind for kind, finding in result.findings.items() if finding.severity != "note" or kind == "files_left_out"
+        }
         assert kinds, f"{known(before) - known(result)} runs lost in silence"
     return result
 
@@ -159,7 +161,9 @@ def test_duplicate_records(tmp_path: Path, name: str) -> None:
     after = attempt(path, name)
     assert isinstance(after, Read)
     repeated = {"records_repeated", "runs_under_one_name", "trials_twice", "text_disagrees"}
-    renamed = len(after.rows) > len(before.rows) and after.systems > before.systems  # names that are taken from the file's
+    renamed = (
+        len(after.rows) > len(before.rows) and after.systems > before.systems
+    )  # names that are taken from the file's
     tasks = {row["benchmark"] for row in after.rows.values()} > {row["benchmark"] for row in before.rows.values()}
     instances = {row["instance"] for row in after.rows.values()} > {row["instance"] for row in before.rows.values()}
     assert repeated & set(after.findings) or renamed or tasks or instances
@@ -268,7 +272,9 @@ def test_nan_and_infinity(tmp_path: Path, name: str, odd: float) -> None:
         after = check(path, name, before)
         if isinstance(after, Read) and not after.frame.equals(before.frame):
             assert after.findings.keys() - before.findings.keys() or any(
-                after.findings[kind].count != before.findings[kind].count for kind in before.findings if kind in after.findings
+                after.findings[kind].count != before.findings[kind].count
+                for kind in before.findings
+                if kind in after.findings
             )
 
 
@@ -329,7 +335,7 @@ def test_a_file_too_large_is_refused_unread(tmp_path: Path) -> None:
     with path.open("wb") as file:
         file.write(b'{"leaderboards": [{"results": [')
         file.truncate(3 << 30)  # a hole: it takes no space
-    with pytest.raises(DataError, match=r"3,221,225,472 bytes, more than the 2,147,483,648"):
+    with pytest.raises(DataError, match=r"3,221,225,472 bytes, more than the 1,073,741,824"):
         Read(path)
 
 

@@ -14,7 +14,12 @@ from torchpref.errors import DataError, UsageError
 def test_values_by_hand(tmp_path: Path) -> None:
     read = Read(log("episodes", tmp_path))
     assert read.name == "episodes"
-    assert read.cells("A", "x", "return", "steps", "seconds", "truncated") == ([0.0, 0.5, 1.0], [1.0, 2.0, 3.0], [1.5, 3.0, 4.5], False)
+    assert read.cells("A", "x", "return", "steps", "seconds", "truncated") == (
+        [0.0, 0.5, 1.0],
+        [1.0, 2.0, 3.0],
+        [1.5, 3.0, 4.5],
+        False,
+    )
     assert read.cells("B", "x", "return", "truncated") == ([0.25, 0.25], True)
 
 
@@ -35,8 +40,25 @@ def test_rewards_of_a_batch_need_their_maximum(tmp_path: Path) -> None:
 
 
 def test_one_episode_per_file(tmp_path: Path) -> None:
-    np.savez(tmp_path / "a.npz", rewards=[0, 0, 1.0], terminations=[0, 0, 1], truncations=[0, 0, 0], observations=np.zeros((4, 2)), success=[0, 0, 0, 1], seed=7, system="S")
-    np.savez_compressed(tmp_path / "b.npz", rewards=[0, 0.0], terminations=[0, 0], truncations=[0, 1], success=[0, 0], seed=8, system="S")
+    np.savez(
+        tmp_path / "a.npz",
+        rewards=[0, 0, 1.0],
+        terminations=[0, 0, 1],
+        truncations=[0, 0, 0],
+        observations=np.zeros((4, 2)),
+        success=[0, 0, 0, 1],
+        seed=7,
+        system="S",
+    )
+    np.savez_compressed(
+        tmp_path / "b.npz",
+        rewards=[0, 0.0],
+        terminations=[0, 0],
+        truncations=[0, 1],
+        success=[0, 0],
+        seed=8,
+        system="S",
+    )
     read = Read(tmp_path)
     assert read.cells("S", "7", "return", "steps", "truncated") == ([0.0, 1.0], [1.0, 3.0], False)
     assert read.cells("S", "8", "return", "steps", "truncated") == ([0.0, 0.0], [1.0, 2.0], True)
@@ -87,6 +109,10 @@ def test_arrays_that_do_not_fit(tmp_path: Path, arrays: dict, message: str) -> N
 
 def test_options_are_checked(tmp_path: Path) -> None:
     path = log("episodes", tmp_path)
-    for options, message in (({"outcome": "best"}, "outcome is one of"), ({"max_score": "much"}, "max_score has"), ({"system": ""}, "system has")):
+    for options, message in (
+        ({"outcome": "best"}, "outcome is one of"),
+        ({"max_score": "much"}, "max_score has"),
+        ({"system": ""}, "system has"),
+    ):
         with pytest.raises(UsageError, match=message):
             Read(path, **options)

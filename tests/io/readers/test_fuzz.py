@@ -31,7 +31,11 @@ from torchpref.io.readers.base import Source
 CASES = 2_000
 CASES_PER_SEED = 10
 SECONDS = 2.0
-OPTIONS: dict[str, dict[str, Any]] = {"minari": {"max_score": 1}, "episodes": {"max_score": 1}, "tau2": {"progress": "actions"}}
+OPTIONS: dict[str, dict[str, Any]] = {
+    "minari": {"max_score": 1},
+    "episodes": {"max_score": 1},
+    "tau2": {"progress": "actions"},
+}
 # The one file that is damaged, and the companions that stay as they are.
 FILES: dict[str, tuple[str, ...]] = {
     "agentboard": ("alpha/logs/tool-query.jsonl",),
@@ -53,7 +57,17 @@ FILES: dict[str, tuple[str, ...]] = {
 }
 TOKENS = (
     *(b"null", b"NaN", b"Infinity", b"-1", b"1e400", b'""', b"[]", b"{}", b"[[", b"}", b"true", b'"x"', b",", b":"),
-    *(b"9" * 5000, b"[" * 3000, b"\xff\xfe", b"\xef\xbb\xbf", b"\x00", b"\xed\xa0\x80", b'\\ud800', b"\r\n", b'{"a":' * 1500),
+    *(
+        b"9" * 5000,
+        b"[" * 3000,
+        b"\xff\xfe",
+        b"\xef\xbb\xbf",
+        b"\x00",
+        b"\xed\xa0\x80",
+        b"\\ud800",
+        b"\r\n",
+        b'{"a":' * 1500,
+    ),
 )
 VALUES: tuple[Any, ...] = (
     *(None, True, False, 0, -1, 1, 0.5, -0.0, 1e300, 1e-300, 10**30, 2**63, float("nan"), float("inf"), float("-inf")),
@@ -149,13 +163,18 @@ def small_inspect(folder: Path) -> None:
     record = json.loads((DATA / "older.json").read_text())
     for sample in record["samples"]:
         sample["events"] = [
-            {key: event.get(key) for key in ("event", "working_start", "intermediate", "score", "scorer", "model_usage")}
+            {
+                key: event.get(key)
+                for key in ("event", "working_start", "intermediate", "score", "scorer", "model_usage")
+            }
             for event in sample["events"]
             if event["event"] in ("score", "model")
         ]
         for key in ("messages", "attachments", "events_data", "store", "output"):
             sample.pop(key, None)
-    (folder / "small.json").write_text(json.dumps({key: record[key] for key in ("version", "status", "eval", "samples")}))
+    (folder / "small.json").write_text(
+        json.dumps({key: record[key] for key in ("version", "status", "eval", "samples")})
+    )
 
 
 def prepared(tmp: Path, name: str) -> list[Path]:
@@ -192,12 +211,16 @@ def attempt(name: str, paths: list[Path], building: bool) -> None:
 def run(name: str, paths: list[Path], change: Callable[[bytes, list[Edit]], bytes]) -> None:
     target, content = paths[0], paths[0].read_bytes()
 
-    @settings(max_examples=CASES // CASES_PER_SEED, deadline=None, suppress_health_check=list(HealthCheck), database=None)
+    @settings(
+        max_examples=CASES // CASES_PER_SEED, deadline=None, suppress_health_check=list(HealthCheck), database=None
+    )
     @given(st.integers(0, 2**63))
     def cases(seed: int) -> None:
         draw = random.Random(seed)
         for _ in range(CASES_PER_SEED):
-            edits = [(draw.randrange(16), draw.randrange(2**32), draw.randrange(2**16)) for _ in range(draw.randint(1, 4))]
+            edits = [
+                (draw.randrange(16), draw.randrange(2**32), draw.randrange(2**16)) for _ in range(draw.randint(1, 4))
+            ]
             target.write_bytes(change(content, edits))
             try:
                 attempt(name, paths, building=not draw.randrange(40))

@@ -18,7 +18,13 @@ def cells(read: Read, task: str, *columns: str, trial: int = 0) -> tuple:
 def test_values_by_hand(tmp_path: Path) -> None:
     read = Read(log("harbor", tmp_path))
     assert read.name == "harbor"
-    assert cells(read, "weather", "return", "seconds", "tokens", "cost", "truncated") == ([0.5], [30.0], [1100.0], [0.25], False)
+    assert cells(read, "weather", "return", "seconds", "tokens", "cost", "truncated") == (
+        [0.5],
+        [30.0],
+        [1100.0],
+        [0.25],
+        False,
+    )
 
 
 def test_trials_are_told_apart_by_name_without_a_warning(tmp_path: Path) -> None:
@@ -44,7 +50,9 @@ def test_steps_come_from_the_trajectory_beside_it(tmp_path: Path) -> None:
 
 
 def test_verifiers_of_several_steps_give_progress(tmp_path: Path) -> None:
-    returns, seconds, tokens, cost = cells(Read(log("harbor", tmp_path)), "chain", "return", "seconds", "tokens", "cost")
+    returns, seconds, tokens, cost = cells(
+        Read(log("harbor", tmp_path)), "chain", "return", "seconds", "tokens", "cost"
+    )
     assert returns == pytest.approx([1 / 3, 1 / 3, 2 / 3])
     assert (seconds, tokens, cost) == ([10.0, 15.0, 30.0], [110.0, 330.0, 660.0], [0.5, 1.0, 1.5])
 
@@ -92,7 +100,13 @@ def test_atif_alone_needs_a_report(tmp_path: Path) -> None:
     path = log("atif", tmp_path)
     read = Read(path)
     assert read.name == "atif"
-    assert read.cells("oracle + m-1", "weather__aaa", "return", "steps", "seconds", "tokens", "cost") == (1.0, 2.0, 29.5, 1100.0, 0.25)
+    assert read.cells("oracle + m-1", "weather__aaa", "return", "steps", "seconds", "tokens", "cost") == (
+        1.0,
+        2.0,
+        29.5,
+        1100.0,
+        0.25,
+    )
     assert read.cells("oracle + m-1", "weather__bbb", "return") == (0.0,)
     (path / "report.json").unlink()
     with pytest.raises(DataError, match=r"ATIF trajectories hold no reward; .* report="):

@@ -28,7 +28,12 @@ def changed(tmp_path: Path, change: Any) -> Path:
 def test_values_by_hand_from_an_archive(tmp_path: Path) -> None:
     read = Read(DATA / "toy.eval")
     assert read.name == "inspect"
-    assert cells(read, "a", "score", "turns", "tokens", "max_score") == ([0.25, 0.5, 0.5], [1.0, 2.0, 2.0], [120.0, 240.0, 240.0], 1.0)
+    assert cells(read, "a", "score", "turns", "tokens", "max_score") == (
+        [0.25, 0.5, 0.5],
+        [1.0, 2.0, 2.0],
+        [120.0, 240.0, 240.0],
+        1.0,
+    )
     assert cells(read, "b", "score", trial=2) == ([0.5, 1.0, 1.0],)
 
 
@@ -60,7 +65,9 @@ def test_zstandard_missing_is_a_missing_extra(monkeypatch: pytest.MonkeyPatch) -
 def test_intermediate_scores_have_their_working_time(tmp_path: Path) -> None:
     log_ = json.loads((DATA / "older.json").read_text())
     sample = log_["samples"][0]
-    starts = [event["working_start"] for event in sample["events"] if event["event"] == "score" and event["intermediate"]]
+    starts = [
+        event["working_start"] for event in sample["events"] if event["event"] == "score" and event["intermediate"]
+    ]
     (seconds,) = cells(Read(DATA / "older.json"), "a", "seconds", task="older")
     assert seconds == [*starts, sample["working_time"]]
     assert len(starts) == 2
@@ -83,7 +90,9 @@ def test_several_scorers_are_chosen_by_name(tmp_path: Path) -> None:
 
 def test_objects_are_chosen_by_key(tmp_path: Path) -> None:
     assert cells(Read(DATA / "toy.eval", scorer="multi.x"), "a", "score") == ([0.75, 0.75, 0.75],)
-    with pytest.raises(UsageError, match=r"is an object; choose one of its values with scorer=, such as multi.x, multi.y"):
+    with pytest.raises(
+        UsageError, match=r"is an object; choose one of its values with scorer=, such as multi.x, multi.y"
+    ):
         Read(DATA / "toy.eval", scorer="multi")
 
 
@@ -126,7 +135,9 @@ def test_status_other_than_success_is_counted(tmp_path: Path) -> None:
 
 
 def test_the_solver_is_part_of_the_system(tmp_path: Path) -> None:
-    assert Read(changed(tmp_path, lambda record: record["eval"].update(solver="react"))).systems == {"mockllm/model + react"}
+    assert Read(changed(tmp_path, lambda record: record["eval"].update(solver="react"))).systems == {
+        "mockllm/model + react"
+    }
 
 
 def test_total_time_stands_in_for_working_time_and_turns_are_counted(tmp_path: Path) -> None:

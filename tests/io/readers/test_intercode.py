@@ -10,7 +10,11 @@ SYSTEM, BENCHMARK = "multiturn_10_turns", "ic_bash"
 def test_values_by_hand(tmp_path: Path) -> None:
     read = Read(log("intercode", tmp_path))
     assert read.name == "intercode"
-    assert read.cells(SYSTEM, "nl2bash_fs_1/0", "return", "turns", "truncated", benchmark=BENCHMARK) == ([0.67, 0.5, 1.0], [1.0, 2.0, 3.0], False)
+    assert read.cells(SYSTEM, "nl2bash_fs_1/0", "return", "turns", "truncated", benchmark=BENCHMARK) == (
+        [0.67, 0.5, 1.0],
+        [1.0, 2.0, 3.0],
+        False,
+    )
 
 
 def test_negative_rewards_are_zero_and_counted(tmp_path: Path) -> None:
@@ -26,7 +30,10 @@ def test_the_floor_at_the_first_turn_is_noted(tmp_path: Path) -> None:
 
 def test_plan_solve_files_are_wrapped_and_have_no_limit(tmp_path: Path) -> None:
     read = Read(log("intercode", tmp_path))
-    assert read.cells("plan_solve", "nl2bash_fs_1/0", "return", "truncated", benchmark=BENCHMARK) == ([0.0, 0.0, 1.0, 1.0], False)
+    assert read.cells("plan_solve", "nl2bash_fs_1/0", "return", "truncated", benchmark=BENCHMARK) == (
+        [0.0, 0.0, 1.0, 1.0],
+        False,
+    )
 
 
 def test_an_instance_is_data_set_and_task(tmp_path: Path) -> None:

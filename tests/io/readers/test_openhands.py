@@ -13,7 +13,14 @@ RUN = "m_maxiter_100"
 def test_values_by_hand(tmp_path: Path) -> None:
     read = Read(log("openhands", tmp_path))
     assert read.name == "openhands"
-    assert read.cells(RUN, "x-1", "return", "steps", "seconds", "tokens", "cost", "truncated") == (1.0, 2.0, 9.0, 1050.0, 0.75, False)
+    assert read.cells(RUN, "x-1", "return", "steps", "seconds", "tokens", "cost", "truncated") == (
+        1.0,
+        2.0,
+        9.0,
+        1050.0,
+        0.75,
+        False,
+    )
 
 
 def test_without_a_report_it_says_so(tmp_path: Path) -> None:
@@ -63,7 +70,12 @@ def test_outcome_in_the_line_itself(tmp_path: Path) -> None:
 
 
 def test_folder_that_says_nothing_gives_way_to_the_model(tmp_path: Path) -> None:
-    record = {"instance_id": "a", "test_result": {"resolved": True}, "history": [], "metadata": {"llm_config": {"model": "m-1"}}}
+    record = {
+        "instance_id": "a",
+        "test_result": {"resolved": True},
+        "history": [],
+        "metadata": {"llm_config": {"model": "m-1"}},
+    }
     put(tmp_path / "log/outputs/output.jsonl", lines([record]))
     assert Read(tmp_path / "log").systems == {"m-1"}
 

@@ -64,7 +64,9 @@ def test_reported_rate_is_compared(tmp_path: Path) -> None:
 
 
 def test_an_instance_twice_in_one_file_is_counted(tmp_path: Path) -> None:
-    text = '{"a": {"resolved": true, "cost": 1}, "b": {"resolved": true, "cost": 1}, "a": {"resolved": false, "cost": 2}}'
+    text = (
+        '{"a": {"resolved": true, "cost": 1}, "b": {"resolved": true, "cost": 1}, "a": {"resolved": false, "cost": 2}}'
+    )
     put(tmp_path / "log/m/instance_results/b.json", text)
     read = Read(tmp_path / "log")
     assert read.findings["keys_repeated"].count == 1

@@ -11,7 +11,14 @@ from torchpref.errors import DataError
 def test_values_by_hand(tmp_path: Path) -> None:
     read = Read(log("swe-agent", tmp_path))
     assert read.name == "swe-agent"
-    assert read.cells("run-1", "x-1", "success", "steps", "turns", "seconds", "tokens", "cost") == (1.0, 3.0, 4.0, 1.75, 1000.0, 0.4)
+    assert read.cells("run-1", "x-1", "success", "steps", "turns", "seconds", "tokens", "cost") == (
+        1.0,
+        3.0,
+        4.0,
+        1.75,
+        1000.0,
+        0.4,
+    )
 
 
 def test_mini_swe_agent_takes_time_from_its_messages(tmp_path: Path) -> None:
@@ -64,7 +71,10 @@ def test_each_run_has_the_report_of_its_own_folder(tmp_path: Path) -> None:
     path = log("swe-agent", tmp_path)
     text = (path / "trajectories/run-1/x-1/x-1.traj").read_text()
     put(path / "trajectories/run-2/x-1/x-1.traj", text)
-    put(path / "trajectories/run-2/results.json", {"resolved_ids": [], "unresolved_ids": ["x-1"], "submitted_ids": ["x-1"]})
+    put(
+        path / "trajectories/run-2/results.json",
+        {"resolved_ids": [], "unresolved_ids": ["x-1"], "submitted_ids": ["x-1"]},
+    )
     read = Read(path)
     assert (read.cells("run-1", "x-1", "success"), read.cells("run-2", "x-1", "success")) == ((1.0,), (0.0,))
 

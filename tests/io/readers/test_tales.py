@@ -15,7 +15,11 @@ SEED = 20241001
 def test_values_by_hand(tmp_path: Path) -> None:
     read = Read(log("tales", tmp_path))
     assert read.name == "tales"
-    assert read.cells("gpt-x", "ZorkOne", "score", "max_score", "steps", trial=SEED) == ([0.0, 30.0, 80.0, 20.0, 50.0], 100.0, [1.0, 2.0, 3.0, 4.0, 5.0])
+    assert read.cells("gpt-x", "ZorkOne", "score", "max_score", "steps", trial=SEED) == (
+        [0.0, 30.0, 80.0, 20.0, 50.0],
+        100.0,
+        [1.0, 2.0, 3.0, 4.0, 5.0],
+    )
 
 
 def test_score_after_a_restart_keeps_what_it_had_reached(tmp_path: Path) -> None:
@@ -33,7 +37,9 @@ def test_moves_add_up_over_restarts(tmp_path: Path) -> None:
 
 
 def test_token_usage_is_per_step(tmp_path: Path) -> None:
-    assert Read(log("tales", tmp_path)).cells("gpt-x", "ZorkOne", "tokens", trial=SEED) == ([100.0, 210.0, 330.0, 460.0, 600.0],)
+    assert Read(log("tales", tmp_path)).cells("gpt-x", "ZorkOne", "tokens", trial=SEED) == (
+        [100.0, 210.0, 330.0, 460.0, 600.0],
+    )
 
 
 def test_system_game_and_seed_stand_in_the_path(tmp_path: Path) -> None:
@@ -109,5 +115,7 @@ def test_line_cut_short_is_named(tmp_path: Path) -> None:
 
 
 def test_summary_of_a_game_without_maximum(tmp_path: Path) -> None:
-    put(tmp_path / "log/s/g/a0_s1.json", json.dumps({"highscore": 3, "max_score": None, "env_name": "g", "nb_steps": 1}))
+    put(
+        tmp_path / "log/s/g/a0_s1.json", json.dumps({"highscore": 3, "max_score": None, "env_name": "g", "nb_steps": 1})
+    )
     assert Read(tmp_path / "log").cells("s", "g", "score", trial=1) == (None,)

@@ -11,7 +11,9 @@ from torchpref.errors import UsageError
 def test_values_by_hand(tmp_path: Path) -> None:
     read = Read(log("tau2", tmp_path))
     assert read.name == "tau2"
-    values = read.cells("m-1", "3", "return", "steps", "turns", "seconds", "tokens", "cost", "truncated", benchmark="airline")
+    values = read.cells(
+        "m-1", "3", "return", "steps", "turns", "seconds", "tokens", "cost", "truncated", benchmark="airline"
+    )
     assert values == (1.0, 5.0, 3.0, 59.5, 320.0, 0.125, False)
 
 
@@ -59,7 +61,12 @@ def test_action_checks_matched_to_turns_give_progress_where_wanted(tmp_path: Pat
 
 def test_a_matched_check_without_its_call_is_counted(tmp_path: Path) -> None:
     path = log("tau2", tmp_path) / "results.json"
-    put(path, path.read_text().replace('"name": "book", "arguments": {"id": 2}, "info"', '"name": "book", "arguments": {"id": 9}, "info"'))
+    put(
+        path,
+        path.read_text().replace(
+            '"name": "book", "arguments": {"id": 2}, "info"', '"name": "book", "arguments": {"id": 9}, "info"'
+        ),
+    )
     read = Read(path, progress="actions")
     assert read.findings["actions_not_placed"].count == 2
     assert read.cells("m-1", "3", "return", benchmark="airline") == ([0.25, 1.0],)

@@ -12,7 +12,11 @@ def test_values_by_hand(tmp_path: Path) -> None:
 
 
 def test_a_timeout_may_still_be_resolved(tmp_path: Path) -> None:
-    assert Read(log("terminal-bench", tmp_path)).cells("r1", "maze", "score", "max_score", "truncated", trial=1) == (2.0, 2.0, True)
+    assert Read(log("terminal-bench", tmp_path)).cells("r1", "maze", "score", "max_score", "truncated", trial=1) == (
+        2.0,
+        2.0,
+        True,
+    )
 
 
 def test_null_outcome_with_null_tests_is_no_run(tmp_path: Path) -> None:
@@ -22,7 +26,11 @@ def test_null_outcome_with_null_tests_is_no_run(tmp_path: Path) -> None:
 
 
 def test_without_tests_the_outcome_counts_and_a_limit_truncates(tmp_path: Path) -> None:
-    assert Read(log("terminal-bench", tmp_path)).cells("r1", "kernel", "score", "max_score", "truncated", trial=2) == (0.0, 1.0, True)
+    assert Read(log("terminal-bench", tmp_path)).cells("r1", "kernel", "score", "max_score", "truncated", trial=2) == (
+        0.0,
+        1.0,
+        True,
+    )
 
 
 def test_older_trials_lack_timestamps(tmp_path: Path) -> None:
@@ -50,12 +58,18 @@ def test_agent_and_model_from_the_metadata(tmp_path: Path) -> None:
 
 
 def test_a_flat_trial_names_its_run_in_the_recording(tmp_path: Path) -> None:
-    put(tmp_path / "log/t.json", terminal_trial("x", "x.1-of-1.q", True, {"a": "passed"}, recording_path="run-9/x/x.1-of-1.q/agent.cast"))
+    put(
+        tmp_path / "log/t.json",
+        terminal_trial("x", "x.1-of-1.q", True, {"a": "passed"}, recording_path="run-9/x/x.1-of-1.q/agent.cast"),
+    )
     assert Read(tmp_path / "log").systems == {"run-9"}
 
 
 def test_outcome_against_tests_is_counted(tmp_path: Path) -> None:
-    put(tmp_path / "log/r/results.json", {"results": [terminal_trial("x", "x.1-of-1.q", True, {"a": "failed"})], "accuracy": 0.5})
+    put(
+        tmp_path / "log/r/results.json",
+        {"results": [terminal_trial("x", "x.1-of-1.q", True, {"a": "failed"})], "accuracy": 0.5},
+    )
     read = Read(tmp_path / "log")
     assert read.findings["outcome_disagrees"].count == 1
     assert read.cells("r", "x", "score", trial=1) == (0.0,)

@@ -27,7 +27,11 @@ def test_without_table_the_time_is_unknown_and_counted(tmp_path: Path) -> None:
 
 
 def test_image_suffix_is_not_part_of_the_task(tmp_path: Path) -> None:
-    assert {instance for _, _, instance, _ in Read(log("theagentcompany", tmp_path)).rows} == {"ds-sql", "pm-slides", "hr-mail"}
+    assert {instance for _, _, instance, _ in Read(log("theagentcompany", tmp_path)).rows} == {
+        "ds-sql",
+        "pm-slides",
+        "hr-mail",
+    }
 
 
 def test_totals_that_differ_are_kept_per_run_and_counted(tmp_path: Path) -> None:
@@ -56,14 +60,20 @@ def test_cap_of_steps_truncates_only_when_asked(tmp_path: Path) -> None:
 
 
 def test_newer_fields_stand_in_for_the_final_score(tmp_path: Path) -> None:
-    put(tmp_path / "log/a/eval_x.json", {"task_id": "x", "score": 1, "total": 2, "checkpoints": [], "final_score": None, "error": "boom"})
+    put(
+        tmp_path / "log/a/eval_x.json",
+        {"task_id": "x", "score": 1, "total": 2, "checkpoints": [], "final_score": None, "error": "boom"},
+    )
     read = Read(tmp_path / "log", "theagentcompany")
     assert read.cells("a", "x", "score", "max_score") == (1.0, 2.0)
     assert read.findings["evaluation_errors"].count == 1
 
 
 def test_checkpoints_that_do_not_add_up_are_noted(tmp_path: Path) -> None:
-    put(tmp_path / "log/a/eval_x.json", {"checkpoints": [{"total": 2, "result": 1}], "final_score": {"total": 2, "result": 2}})
+    put(
+        tmp_path / "log/a/eval_x.json",
+        {"checkpoints": [{"total": 2, "result": 1}], "final_score": {"total": 2, "result": 2}},
+    )
     read = Read(tmp_path / "log")
     assert read.findings["checkpoints_disagree"].severity == "note"
     assert read.cells("a", "x", "score") == (2.0,)

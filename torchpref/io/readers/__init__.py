@@ -168,7 +168,10 @@ def _detection(reader: Reader, sources: Sequence[Source], full: Sequence[Source]
 
 _LEFT_OUT: dict[str, tuple[Severity, str]] = {
     "files_empty": ("warning", "files with nothing in them were left out"),
-    "files_cut_short": ("warning", "files that end in the middle of their first value were left out: were they cut short?"),
+    "files_cut_short": (
+        "warning",
+        "files that end in the middle of their first value were left out: were they cut short?",
+    ),
     "files_left_out_by_name": ("warning", "files named by you that are no logs of this format were left out"),
     "files_left_out": ("note", "files that are no logs of this format were left out"),
 }
@@ -180,7 +183,9 @@ def _left_out(sources: Sequence[Source], used: Sequence[Source]) -> tuple[Findin
     for source in sources:
         if source.path not in taken:
             named = "files_left_out_by_name" if source.root == source.path else "files_left_out"
-            kinds["files_empty" if source.blank else "files_cut_short" if source.cut else named].append(str(source.path))
+            kinds["files_empty" if source.blank else "files_cut_short" if source.cut else named].append(
+                str(source.path)
+            )
     return tuple(
         Finding(kind, severity, len(kinds[kind]), message, (), tuple(kinds[kind][:5]))
         for kind, (severity, message) in _LEFT_OUT.items()

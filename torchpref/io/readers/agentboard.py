@@ -33,7 +33,9 @@ _TURN = re.compile(r"Interaction Turn (\d+)")
 
 def _is_records(source: Source) -> bool:
     keys = source.outline.keys()
-    return "score_change_record" in keys or ("trajectory" in keys and bool(keys & {"progress_rate", "grounding_acc", "is_done"}))
+    return "score_change_record" in keys or (
+        "trajectory" in keys and bool(keys & {"progress_rate", "grounding_acc", "is_done"})
+    )
 
 
 def _is_text(source: Source) -> bool:

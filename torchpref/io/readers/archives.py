@@ -16,7 +16,7 @@ from types import TracebackType
 
 from torchpref.errors import DataError, MissingExtraError
 
-MAX_MEMBER = 1 << 30
+MAX_MEMBER = 1 << 29
 """The largest member that is read, decompressed, in bytes."""
 MAX_ARCHIVE = 16 << 30
 """The largest archive that is read, all members decompressed, in bytes."""

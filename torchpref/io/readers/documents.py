@@ -14,7 +14,7 @@ from typing import Any
 
 from torchpref.errors import DataError
 
-MAX_DOCUMENT = 2 << 30
+MAX_DOCUMENT = 1 << 30
 """The largest file that is read as one JSON document, in bytes."""
 MAX_LINE = 256 << 20
 """The longest line of a JSON lines file, in bytes."""

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchpref.errors import DataError, UsageError
-from torchpref.io.readers.records import Notes
+from torchpref.io.readers.records import Notes, positive_option
 from torchpref.io.readers.runs import Runs
 
 MAX_STEPS = 50_000_000
@@ -49,14 +49,7 @@ def rule_of(options: Mapping[str, Any]) -> Rule:
     outcome = options.get("outcome", "auto")
     if outcome not in OUTCOMES:
         raise UsageError(f"outcome is one of {', '.join(OUTCOMES)}, not {outcome!r}")
-    most = options.get("max_score")
-    if most is not None:
-        try:
-            most = float(most)
-        except (TypeError, ValueError):
-            most = float("nan")
-        if not (np.isfinite(most) and most > 0):
-            raise UsageError(f"max_score has to be a positive number, not {options['max_score']!r}")
+    most = positive_option(options, "max_score")
     system = options.get("system")
     if system is not None and (not isinstance(system, str) or not system.strip()):
         raise UsageError(f"system has to be a name, not {system!r}")

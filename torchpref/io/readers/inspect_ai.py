@@ -19,7 +19,7 @@ from torchpref.errors import DataError, UsageError
 from torchpref.io.readers.archives import Archive, first_member
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import decode, parse, read_object
-from torchpref.io.readers.records import Notes, dict_at, integer_of, list_at, several, text_of, total
+from torchpref.io.readers.records import Notes, dict_at, list_at, positive_option, several, text_of, total
 from torchpref.io.readers.runs import Runs
 
 if TYPE_CHECKING:
@@ -48,9 +48,7 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
     if scorer is not None and not isinstance(scorer, str):
         raise UsageError(f"scorer has to be the name of a scorer, not {scorer!r}")
     notes = Notes()
-    most = notes.number(options.get("max_score", 1.0), "options", "max_score")
-    if most is None or most <= 0:
-        raise UsageError(f"max_score has to be a positive number, not {options['max_score']!r}")
+    most = positive_option(options, "max_score") or 1.0
     runs = Runs(notes, "score")
     for source in sources:
         if source.head.startswith(b"PK"):

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import read_object
-from torchpref.io.readers.records import Notes, dict_at, integer_of, list_at, several, text_of
+from torchpref.io.readers.records import Notes, dict_at, list_at, several, text_of
 from torchpref.io.readers.runs import Runs
 
 if TYPE_CHECKING:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -52,7 +53,7 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
     READER.check_options(options)
     rule = rule_of(options)
     try:
-        import h5py
+        h5py = import_module("h5py")
     except ImportError as error:
         raise MissingExtraError("h5py", "minari") from error
     notes = Notes()

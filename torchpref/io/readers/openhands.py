@@ -17,7 +17,7 @@ from torchpref.errors import DataError
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import read_lines
 from torchpref.io.readers.naming import GENERIC, folder
-from torchpref.io.readers.records import Notes, dict_at, integer_of, list_at, several, text_of, total
+from torchpref.io.readers.records import Notes, dict_at, list_at, several, text_of, total
 from torchpref.io.readers.reports import Reports, is_report
 from torchpref.io.readers.runs import Runs
 

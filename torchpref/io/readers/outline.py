@@ -8,10 +8,12 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass, field
+from itertools import islice
 
 # A string that the end of the part cuts off is one token too: otherwise each quote in it would be tried in turn.
 _TOKEN = re.compile(r'"(?:[^"\\]++|\\.)*+(?:"|\\?\Z)|[\[\]{}:,]|[^\s\[\]{}:,"]+', re.DOTALL)
 MAX_DEPTH = 6
+MAX_TOKENS = 200_000
 _BOMS = ((b"\xef\xbb\xbf", "utf-8"), (b"\xff\xfe", "utf-16-le"), (b"\xfe\xff", "utf-16-be"))
 
 
@@ -79,7 +81,7 @@ def outline(head: bytes) -> Outline:
     key: str | None = None
     expecting_key = False
     whole = more = False
-    for match in _TOKEN.finditer(stripped):
+    for match in islice(_TOKEN.finditer(stripped), MAX_TOKENS):
         token = match.group()
         if token in "{[":
             if stack:

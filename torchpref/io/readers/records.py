@@ -7,11 +7,12 @@ in every format.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from typing import Any
 
+from torchpref.errors import UsageError
 from torchpref.findings import Finding, Severity
 from torchpref.io.readers.documents import kind_of, printable
 
@@ -199,6 +200,20 @@ def integer_of(value: Any) -> int | None:
     if isinstance(value, int) and 0 <= value < 2**62:
         return value
     return None
+
+
+def positive_option(options: Mapping[str, Any], name: str) -> float | None:
+    """An option that is a number above 0, also as text; None where it is not given; ``UsageError`` for anything else."""
+    given = options.get(name)
+    if given is None:
+        return None
+    try:
+        value = float(given)
+    except (TypeError, ValueError):
+        value = math.nan
+    if not (math.isfinite(value) and value > 0):
+        raise UsageError(f"{name} has to be a positive number, not {given!r}")
+    return value
 
 
 def dict_at(value: Any, *keys: str) -> dict[str, Any]:

@@ -136,7 +136,9 @@ class Runs:
         """A row per run; list cells where some run has more than one point."""
         import polars as pl
 
-        clocks = [clock for clock in CLOCKS if any(clock in r.columns and not np.isnan(r.columns[clock]).all() for r in runs)]
+        clocks = [
+            clock for clock in CLOCKS if any(clock in r.columns and not np.isnan(r.columns[clock]).all() for r in runs)
+        ]
         names = (self.value, *(clocks or ["steps"]))  # where no time is known of any run, the frame has to say so
         nothing = {length: np.full(length, np.nan) for length in {run.length for run in runs}}
         flat = pl.DataFrame(
@@ -180,7 +182,9 @@ def _cells(flat: pl.DataFrame, lengths: Sequence[int]) -> pl.DataFrame:
     if 0 in lengths:  # runs without a step have empty lists
         every = pl.DataFrame({"run": np.arange(len(lengths))})
         empty = pl.lit([], dtype=pl.List(pl.Float64))
-        lists = every.join(lists, on="run", how="left", maintain_order="left").with_columns(pl.exclude("run").fill_null(empty))
+        lists = every.join(lists, on="run", how="left", maintain_order="left").with_columns(
+            pl.exclude("run").fill_null(empty)
+        )
     return lists.drop("run")
 
 

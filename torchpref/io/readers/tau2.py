@@ -17,7 +17,7 @@ from torchpref.errors import UsageError
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import read_object
 from torchpref.io.readers.naming import folder
-from torchpref.io.readers.records import Notes, dict_at, integer_of, list_at, several, text_of, total
+from torchpref.io.readers.records import Notes, dict_at, list_at, several, text_of, total
 from torchpref.io.readers.runs import Runs
 
 if TYPE_CHECKING:
@@ -97,7 +97,9 @@ def _simulation(
     reward = notes.number(info.get("reward"), where, "reward")
     duration = notes.clock(record.get("duration"), where, "duration")
     end = _so_far(messages, where, notes) | {
-        "seconds": duration if duration is not None else notes.elapsed(record.get("start_time"), record.get("end_time"), where),
+        "seconds": duration
+        if duration is not None
+        else notes.elapsed(record.get("start_time"), record.get("end_time"), where),
         "cost": notes.clock(record.get("agent_cost"), where, "agent_cost"),
     }
     points = _matched(info, messages, where, notes) if actions and reward is not None else []

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from torchpref.errors import DataError
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import kind_of, read_json
-from torchpref.io.readers.records import Notes, integer_of, list_at, several, text_of
+from torchpref.io.readers.records import Notes, list_at, several, text_of
 from torchpref.io.readers.runs import Runs
 
 if TYPE_CHECKING:

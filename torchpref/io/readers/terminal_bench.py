@@ -149,7 +149,9 @@ def _add(
         [
             {
                 "score": score,
-                "seconds": notes.elapsed(record.get("agent_started_at"), record.get("agent_ended_at"), f"{where}: {task}"),
+                "seconds": notes.elapsed(
+                    record.get("agent_started_at"), record.get("agent_ended_at"), f"{where}: {task}"
+                ),
                 "tokens": tokens,
             }
         ],

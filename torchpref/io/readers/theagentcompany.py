@@ -14,12 +14,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchpref.errors import UsageError
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.documents import read_object, read_text
 from torchpref.io.readers.naming import folder
 from torchpref.io.readers.outline import decode_head
-from torchpref.io.readers.records import Notes, dict_at, list_at, several, text_of
+from torchpref.io.readers.records import Notes, dict_at, list_at, positive_option, several, text_of
 from torchpref.io.readers.runs import Runs
 
 if TYPE_CHECKING:
@@ -33,7 +32,8 @@ _FILE = re.compile(r"(?:^|_)eval_(?P<task>.+)$")
 
 
 def _is_table(source: Source) -> bool:
-    return b"Filename" in source.head and _HEADER.search(decode_head(source.head)) is not None
+    text = decode_head(source.head)
+    return "Filename" in text and _HEADER.search(text) is not None
 
 
 def detect(source: Source) -> bool:
@@ -49,9 +49,7 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
     """One run per task of a system, from its evaluation file, its table, or both."""
     READER.check_options(options)
     notes = Notes()
-    cap = notes.number(options.get("max_steps"), "options", "max_steps")
-    if options.get("max_steps") is not None and (cap is None or cap <= 0):
-        raise UsageError(f"max_steps has to be a positive number, not {options['max_steps']!r}")
+    cap = positive_option(options, "max_steps")
     tables: dict[str, dict[str, dict[str, str]]] = defaultdict(dict)
     for source in sources:
         if _is_table(source):

@@ -36,7 +36,9 @@ def trial(folder: Path, name: str, **fields) -> Path:
         task_id=LocalTaskId(path=Path(f"tasks/{task}")),
         task_checksum="0" * 64,
         source="toy-bench",
-        config=TrialConfig(task=TaskConfig(path=Path(f"tasks/{task}")), trial_name=name, agent=AgentConfig(name="oracle")),
+        config=TrialConfig(
+            task=TaskConfig(path=Path(f"tasks/{task}")), trial_name=name, agent=AgentConfig(name="oracle")
+        ),
         agent_info=AgentInfo(name="oracle", version="1.0", model_info=ModelInfo(name="m-1", provider="acme")),
         started_at=START,
         finished_at=START + timedelta(seconds=100),
@@ -77,8 +79,20 @@ if __name__ == "__main__":
         steps=[
             Step(step_id=1, timestamp="2026-01-01T10:00:10Z", source="user", message="Do it."),
             Step(step_id=2, timestamp="2026-01-01T10:00:12Z", source="agent", message="old", is_copied_context=True),
-            Step(step_id=3, timestamp="2026-01-01T10:00:20Z", source="agent", message="a", metrics=Metrics(prompt_tokens=400, completion_tokens=40, cached_tokens=10, cost_usd=0.1)),
-            Step(step_id=4, timestamp="2026-01-01T10:00:39.500000Z", source="agent", message="b", metrics=Metrics(prompt_tokens=600, completion_tokens=60, cost_usd=0.15)),
+            Step(
+                step_id=3,
+                timestamp="2026-01-01T10:00:20Z",
+                source="agent",
+                message="a",
+                metrics=Metrics(prompt_tokens=400, completion_tokens=40, cached_tokens=10, cost_usd=0.1),
+            ),
+            Step(
+                step_id=4,
+                timestamp="2026-01-01T10:00:39.500000Z",
+                source="agent",
+                message="b",
+                metrics=Metrics(prompt_tokens=600, completion_tokens=60, cost_usd=0.15),
+            ),
         ],
         final_metrics=FinalMetrics(total_steps=4),
     )

@@ -55,8 +55,19 @@ def tales(folder: Path, size: int, prompt: int) -> list[Path]:
             for step in range(1, 1001):
                 score += draw.random() < 0.02
                 text = " ".join(draw.choices(words, k=max(1, prompt // 9)))
-                row = {"Step": step, "Score": score, "Max Score": 100, "Normalized Score": score / 100, "Moves": step, "Observation": text[:200],
-                       "Action": "go", "Feedback": text[:100], "Prompt": text, "Response": "go", "Token Usage": 100 + step}  # fmt: skip
+                row = {
+                    "Step": step,
+                    "Score": score,
+                    "Max Score": 100,
+                    "Normalized Score": score / 100,
+                    "Moves": step,
+                    "Observation": text[:200],
+                    "Action": "go",
+                    "Feedback": text[:100],
+                    "Prompt": text,
+                    "Response": "go",
+                    "Token Usage": 100 + step,
+                }
                 written += file.write(json.dumps(row) + "\n")
                 if written >= size:
                     break
@@ -83,8 +94,16 @@ def openhands(folder: Path, size: int) -> list[Path]:
                 }
                 for n in range(40)
             ]
-            row = {"instance_id": f"x-{number}", "attempt": 1, "test_result": {"resolved": number % 2 == 0}, "history": history,
-                   "metrics": {"accumulated_cost": 0.5, "accumulated_token_usage": {"prompt_tokens": 9, "completion_tokens": 9}}}  # fmt: skip
+            row = {
+                "instance_id": f"x-{number}",
+                "attempt": 1,
+                "test_result": {"resolved": number % 2 == 0},
+                "history": history,
+                "metrics": {
+                    "accumulated_cost": 0.5,
+                    "accumulated_token_usage": {"prompt_tokens": 9, "completion_tokens": 9},
+                },
+            }
             written += file.write(json.dumps(row) + "\n")
             number += 1
     return [path]

@@ -42,13 +42,40 @@ def agentboard(folder: Path) -> None:
         }
 
     records: list[Row] = [
-        {"id": 0, "task_name": "weather", "goal": "g", "difficulty": "easy", "is_done": True, "progress_rate": 1.0, "grounding_acc": 0.7,
-         "score_change_record": [[2, 0.5], [5, 1.0]], "trajectory": turns([0, 0, 0.5, 0.5, 0.5, 1.0])},
-        {"id": 1, "task_name": "weather", "goal": "g", "difficulty": "hard", "is_done": False, "progress_rate": 0.25, "grounding_acc": 0.9,
-         "score_change_record": [[0, 0.5], [3, 0.75], [6, 0.25]], "trajectory": turns([0.5, 0.5, 0, 0.75, 0.75, 0, 0.25, 0.25])},
-        {"id": 2, "task_name": "weather", "goal": "g", "difficulty": "hard", "is_done": False, "progress_rate": 0.0, "grounding_acc": 1.0,
-         "score_change_record": [], "trajectory": turns([0, 0, 0])},
-    ]  # fmt: skip
+        {
+            "id": 0,
+            "task_name": "weather",
+            "goal": "g",
+            "difficulty": "easy",
+            "is_done": True,
+            "progress_rate": 1.0,
+            "grounding_acc": 0.7,
+            "score_change_record": [[2, 0.5], [5, 1.0]],
+            "trajectory": turns([0, 0, 0.5, 0.5, 0.5, 1.0]),
+        },
+        {
+            "id": 1,
+            "task_name": "weather",
+            "goal": "g",
+            "difficulty": "hard",
+            "is_done": False,
+            "progress_rate": 0.25,
+            "grounding_acc": 0.9,
+            "score_change_record": [[0, 0.5], [3, 0.75], [6, 0.25]],
+            "trajectory": turns([0.5, 0.5, 0, 0.75, 0.75, 0, 0.25, 0.25]),
+        },
+        {
+            "id": 2,
+            "task_name": "weather",
+            "goal": "g",
+            "difficulty": "hard",
+            "is_done": False,
+            "progress_rate": 0.0,
+            "grounding_acc": 1.0,
+            "score_change_record": [],
+            "trajectory": turns([0, 0, 0]),
+        },
+    ]
     put(folder / "alpha/logs/tool-query.jsonl", "".join(json.dumps(record, indent=2) + "\n" for record in records))
     web = {
         "id": 7,
@@ -72,10 +99,21 @@ def agentboard(folder: Path) -> None:
 
 def tales_rows(scores: Sequence[float], moves: Sequence[int], tokens: Sequence[int], most: int = 100) -> list[Row]:
     return [
-        {"Step": n, "Score": score, "Max Score": most, "Normalized Score": score / most, "Moves": move, "Observation": "o", "Action": "a",
-         "Feedback": "f", "Prompt": "p" if n % 2 else {"messages": []}, "Response": "r", "Token Usage": used}
+        {
+            "Step": n,
+            "Score": score,
+            "Max Score": most,
+            "Normalized Score": score / most,
+            "Moves": move,
+            "Observation": "o",
+            "Action": "a",
+            "Feedback": "f",
+            "Prompt": "p" if n % 2 else {"messages": []},
+            "Response": "r",
+            "Token Usage": used,
+        }
         for n, (score, move, used) in enumerate(zip(scores, moves, tokens, strict=True), 1)
-    ]  # fmt: skip
+    ]
 
 
 def tales(folder: Path) -> None:
@@ -89,8 +127,20 @@ def tales(folder: Path) -> None:
         folder / "gpt-y/ZorkOne/a1_s20241001_steps100.jsonl",
         lines([row | new for row in tales_rows([10, 10], [2, 3], [10, 10])]),
     )
-    summary = {"status": "finished", "env_name": "ZorkOne", "env_params": "a0_s20241001", "nb_steps": 5, "nb_moves": 5, "nb_resets": 1,
-               "nb_wins": 0, "nb_losts": 1, "highscore": 80, "max_score": 100, "norm_score": 0.8, "duration": 12.5}  # fmt: skip
+    summary = {
+        "status": "finished",
+        "env_name": "ZorkOne",
+        "env_params": "a0_s20241001",
+        "nb_steps": 5,
+        "nb_moves": 5,
+        "nb_resets": 1,
+        "nb_wins": 0,
+        "nb_losts": 1,
+        "highscore": 80,
+        "max_score": 100,
+        "norm_score": 0.8,
+        "duration": 12.5,
+    }
     put(folder / "gpt-x/ZorkOne/a0_s20241001.json", summary)
     put(folder / "gpt-z/ZorkOne/a0_s20241001_steps100.json", summary | {"highscore": 0, "norm_score": 0.0})
 
@@ -155,11 +205,23 @@ def openhands(folder: Path) -> None:
     }
     records = [
         {"instance_id": "x-1", "attempt": 1, **base, "history": history, "metrics": metrics},
-        {"instance_id": "x-2", "attempt": 1, **base, "history": history[:3], "metrics": metrics | {"accumulated_cost": 0.5}},
-        {"instance_id": "x-2", "attempt": 2, **base, "history": history, "metrics": metrics | {"accumulated_cost": 1.5},
-         "error": "RuntimeError: Agent reached maximum iteration in headless mode"},
+        {
+            "instance_id": "x-2",
+            "attempt": 1,
+            **base,
+            "history": history[:3],
+            "metrics": metrics | {"accumulated_cost": 0.5},
+        },
+        {
+            "instance_id": "x-2",
+            "attempt": 2,
+            **base,
+            "history": history,
+            "metrics": metrics | {"accumulated_cost": 1.5},
+            "error": "RuntimeError: Agent reached maximum iteration in headless mode",
+        },
         {"instance_id": "x-3", "attempt": 1, **base, "history": [], "metrics": {"accumulated_cost": 0.0}},
-    ]  # fmt: skip
+    ]
     put(folder / "m_maxiter_100/output.jsonl", lines(records))
     put(
         folder / "m_maxiter_100/output.report.json",
@@ -199,8 +261,17 @@ def swe_agent(folder: Path) -> None:
         {"role": "user", "content": "o", "extra": {"timestamp": 1760000005.0}},
         {"role": "assistant", "content": "a", "extra": {"timestamp": 1760000010.25, "cost": 0.2}},
     ]
-    mini = {"info": {"model_stats": {"instance_cost": 0.3, "api_calls": 2}, "mini_version": "1.16.0", "exit_status": "LimitsExceeded", "submission": ""},
-            "messages": messages, "trajectory_format": "mini-swe-agent-1", "instance_id": "x-1"}  # fmt: skip
+    mini = {
+        "info": {
+            "model_stats": {"instance_cost": 0.3, "api_calls": 2},
+            "mini_version": "1.16.0",
+            "exit_status": "LimitsExceeded",
+            "submission": "",
+        },
+        "messages": messages,
+        "trajectory_format": "mini-swe-agent-1",
+        "instance_id": "x-1",
+    }
     put(folder / "mini/x-1/x-1.traj.json", mini)
     put(
         folder / "mini/x-1/report.json",
@@ -341,8 +412,21 @@ def tau2(folder: Path) -> None:
     ]
     checks = [check("find", True, id=1), check("book", True, id=2), check("cancel", False)]
     info = {"reward": 1.0, "action_checks": checks, "reward_breakdown": {"DB": 1.0}, "reward_basis": ["DB"]}
-    base = {"id": "s1", "task_id": "3", "timestamp": "t", "start_time": "2025-10-31T07:35:00", "end_time": "2025-10-31T07:36:00", "duration": 59.5,
-            "termination_reason": "user_stop", "agent_cost": 0.125, "user_cost": 0.5, "reward_info": info, "messages": messages, "trial": 0, "seed": 1}  # fmt: skip
+    base = {
+        "id": "s1",
+        "task_id": "3",
+        "timestamp": "t",
+        "start_time": "2025-10-31T07:35:00",
+        "end_time": "2025-10-31T07:36:00",
+        "duration": 59.5,
+        "termination_reason": "user_stop",
+        "agent_cost": 0.125,
+        "user_cost": 0.5,
+        "reward_info": info,
+        "messages": messages,
+        "trial": 0,
+        "seed": 1,
+    }
     simulations = [
         base,
         base
@@ -458,8 +542,15 @@ def episodes(folder: Path) -> None:
     returns = np.asarray([[[0.0, 0.5, 1.0], [0.25, 0.25, 0.25]], [[0.0, 0.0, 0.0], [1.0, 0.0, 0.0]]])
     lengths = np.asarray([[3, 2], [3, 1]])
     seconds = np.cumsum(np.ones_like(returns), axis=-1) * 1.5
-    np.savez(folder / "batch.npz", returns=returns, lengths=lengths, seconds=seconds, systems=np.asarray(["A", "B"]), instances=np.asarray(["x", "y"]),
-             truncated=np.asarray([[False, True], [True, False]]))  # fmt: skip
+    np.savez(
+        folder / "batch.npz",
+        returns=returns,
+        lengths=lengths,
+        seconds=seconds,
+        systems=np.asarray(["A", "B"]),
+        instances=np.asarray(["x", "y"]),
+        truncated=np.asarray([[False, True], [True, False]]),
+    )
 
 
 LOGS: dict[str, Callable[[Path], None]] = {

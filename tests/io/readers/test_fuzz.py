@@ -1,7 +1,8 @@
 """2,000 damaged logs for each reader: no exception but the project's own, and no case that takes two seconds.
 
-Hypothesis draws seeds, each of which makes ten cases; a failure names its edits. Half the cases damage bytes (flip, cut, repeat, insert), half the JSON's structure (replace, remove, double, wrap), so that
-both the parsing and what comes after it are reached.
+Hypothesis draws seeds, each of which makes ten cases; a failure names its edits. Half the cases damage bytes (flip, cut,
+repeat, insert), half the JSON's structure (replace, remove, double, wrap), so that both the parsing and what comes after it
+are reached.
 """
 
 from __future__ import annotations

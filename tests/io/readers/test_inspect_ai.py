@@ -96,7 +96,20 @@ def test_objects_are_chosen_by_key(tmp_path: Path) -> None:
         Read(DATA / "toy.eval", scorer="multi")
 
 
-@pytest.mark.parametrize(("value", "number"), [("C", 1.0), ("P", 0.5), ("I", 0.0), ("N", 0.0), (True, 1.0), (0.25, 0.25), ("0.5", 0.5), ("yes", 1.0), ({"only": "C"}, 1.0)])  # fmt: skip
+@pytest.mark.parametrize(
+    ("value", "number"),
+    [
+        ("C", 1.0),
+        ("P", 0.5),
+        ("I", 0.0),
+        ("N", 0.0),
+        (True, 1.0),
+        (0.25, 0.25),
+        ("0.5", 0.5),
+        ("yes", 1.0),
+        ({"only": "C"}, 1.0),
+    ],
+)
 def test_what_scores_may_be(tmp_path: Path, value: Any, number: float) -> None:
     def change(record: dict[str, Any]) -> None:
         record["samples"][0]["scores"]["letter"]["value"] = value

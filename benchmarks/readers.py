@@ -139,9 +139,11 @@ def main() -> None:
             files = write()
             whole = sum(file.stat().st_size for file in files)
             mine, theirs = measure(files, True, {}), measure(files, False, {})
+            speeds = [whole / 1e6 / each["seconds"] for each in (mine, theirs)]
+            shares = [theirs[what] / mine[what] for what in ("seconds", "cpu")]
             lines.append(
-                f"| {title} | {theirs['rows']:,.0f} | {whole / 1e6 / mine['seconds']:.0f} | {whole / 1e6 / theirs['seconds']:.0f} | "
-                f"{theirs['seconds'] / mine['seconds']:.2f} | {theirs['cpu'] / mine['cpu']:.2f} | {mine['bytes'] / whole:.2f} |"
+                f"| {title} | {theirs['rows']:,.0f} | {speeds[0]:.0f} | {speeds[1]:.0f} | {shares[0]:.2f} | {shares[1]:.2f} | "
+                f"{mine['bytes'] / whole:.2f} |"
             )
             print(lines[-1], flush=True)
             for file in files:

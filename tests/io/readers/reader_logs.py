@@ -156,7 +156,8 @@ def theagentcompany(folder: Path) -> None:
     put(folder / "one/results/eval_ds-sql-image.json", evaluation([(1, 1), (2, 0), (3, 3)], 4))
     put(folder / "one/results/eval_pm-slides-image.json", evaluation([(2, 2)], 2))
     table = (
-        "# Evaluation Results Report\n\n## Results per File\n\n| Filename | Total | Result | Score | Steps | Cost |\n|---|---|---|---|---|---|\n"
+        "# Evaluation Results Report\n\n## Results per File\n\n"
+        "| Filename | Total | Result | Score | Steps | Cost |\n|---|---|---|---|---|---|\n"
         "| pm-slides-image | 2 | 2 | 1.00 ⭐ | 9 | 0.10 |\n| ds-sql-image | 6 | 4 | 0.33 | 99 | 14.70 |\n"
         "| hr-mail-image | 4 | 1 | 0.12 | 100 | 0.00 |\n\n## Summary\n\n**Tasks Evaluated:** 3\n"
     )

@@ -122,7 +122,7 @@ class Notes:
         return result
 
     def elapsed(self, start: Any, end: Any, where: object) -> float | None:
-        """Seconds between two timestamps, to the microsecond; None where one is missing or cannot be read, or time runs back."""
+        """Seconds between two timestamps, to the microsecond; None where one is missing or unreadable, or time runs back."""
         if start is None or end is None:
             return None
         first, last = instant(start), instant(end)

@@ -18,6 +18,10 @@ WhereLike = Mapping[str, Any] | str | Sequence[str] | None
 Condition = tuple[str, bool, tuple[str, ...]]
 
 
+class NoRowLeftError(DataError):
+    """A condition that no row meets."""
+
+
 def parse_where(where: WhereLike) -> list[Condition]:
     """The conditions, all of which must hold.
 
@@ -68,7 +72,7 @@ def filter_rows(frame: polars.DataFrame, conditions: Sequence[Condition], place:
         kept = frame.filter(mask if equal else ~mask)
         if frame.height and not kept.height:
             shown = listed(sorted(map(repr, values)), 12)
-            raise DataError(
+            raise NoRowLeftError(
                 f"{place}: no row is left by where {_shown(column, equal, patterns)}; its values are {shown}"
             )
         frame = kept

@@ -14,10 +14,11 @@ import numpy as np
 
 from torchpref.kernels.numba_support import run, split, threads
 
-#: Below this |S| / √Σx² of at least four equal terms no p-value is 0.05 or less.
-_HARMLESS = 1.7
-#: With fewer than that many terms of equal size, the largest are looked at one by one: so many of them at most.
-_EVEN, _PEEL = 12.0, 12
+#: So few terms are gone through with all signs.
+_FEW = 10
+#: Terms are uneven where they count as fewer than _EVEN equal ones, and as fewer than _UNEVEN of their number; then the
+#: largest are looked at one by one, at most so many of them.
+_EVEN, _UNEVEN, _PEEL = 12.0, 0.6, 8
 _NOTHING = 1e-9
 #: Scores closer than this are equal.
 TIE = 1e-9
@@ -60,7 +61,36 @@ def _upper(distance: Any, square: Any, fourth: Any, span: Any) -> Any:
 
 
 @_compiled
-def _peeled(total: Any, values: Any, copies: Any, unit: Any, span: Any) -> Any:
+def _enumerated(total: Any, values: Any, copies: Any) -> Any:
+    """Two-sided tail of Σ ± values at |total| by going through all signs of at most ``_FEW`` terms."""
+    terms = np.empty(_FEW)
+    size = 0
+    everything = 0.0
+    for k in range(len(values)):
+        if values[k] != 0.0:
+            for _ in range(copies[k]):
+                terms[size] = abs(values[k])
+                everything += terms[size]
+                size += 1
+    # The last sign is held fixed: a pattern and its opposite have the same |sum|. One sign changes at a time (Gray code).
+    limit = abs(total) - _NOTHING * everything
+    hits = 0
+    current = everything
+    patterns = 2 ** (size - 1)
+    gray = 0
+    for number in range(patterns):
+        hits += abs(current) >= limit
+        following = (number + 1) ^ ((number + 1) >> 1)
+        changed = gray ^ following
+        for k in range(size - 1):
+            if changed == 1 << k:
+                current += 2.0 * terms[k] if gray & changed else -2.0 * terms[k]
+        gray = following
+    return hits / patterns
+
+
+@_compiled
+def _peeled(total: Any, values: Any, copies: Any, unit: Any, span: Any, count: Any) -> Any:
     """Two-sided tail of Σ ± values at |total|: all signs of the largest terms, and the moments of the rest."""
     left = copies.copy()
     square, fourth = 0.0, 0.0
@@ -70,7 +100,7 @@ def _peeled(total: Any, values: Any, copies: Any, unit: Any, span: Any) -> Any:
         fourth += left[k] * x * x * x * x
     top = np.zeros(_PEEL)
     size = 0
-    while size < _PEEL and square * square < _EVEN * fourth:
+    while size < _PEEL and square * square < min(_EVEN, _UNEVEN * (count - size)) * fourth:
         best, place = 0.0, -1
         for k in range(len(values)):
             if left[k] > 0 and abs(values[k]) > best:
@@ -107,8 +137,10 @@ def tail(total: Any, values: Any, copies: Any, unit: Any, span: Any, square: Any
     distance = (abs(total) - span) * unit
     if square <= 0.0 or distance <= 0.0:
         return 1.0
-    uneven = square * square < _EVEN * fourth
-    p = _peeled(total, values, copies, unit, span * unit) if uneven else _two_sided(distance, square, fourth)
+    if count <= _FEW:
+        return _enumerated(total, values, copies)
+    uneven = square * square < min(_EVEN, _UNEVEN * count) * fourth
+    p = _peeled(total, values, copies, unit, span * unit, count) if uneven else _two_sided(distance, square, fourth)
     return max(p, 2.0 ** (1.0 - count))
 
 
@@ -190,8 +222,8 @@ def decide_rows(
                 p[pair] = given[row, pair]
             else:
                 value = total[row, pair] * unit[pair]
-                even = square[row, pair] * square[row, pair] > 4.0 * fourth[row, pair]
-                if even and alpha <= 0.05 and value * value < _HARMLESS * _HARMLESS * square[row, pair]:
+                # A sum of fair signs exceeds its standard deviation with a chance of 3/32 at least.
+                if alpha <= 0.05 and value * value < square[row, pair]:
                     continue
                 p[pair] = tail(
                     total[row, pair], values[pair], drawn[row], unit[pair], span[pair],

@@ -4,9 +4,12 @@ Under the hypothesis the sum S = Σ ±x of |x| = |wvΔ| with fair signs is symme
 −2Σx⁴. The symmetric beta distribution (Pearson's type II, as in Pitman's *Significance tests which may be applied to samples
 from any populations*, 1937) with the same two has 3n − 3 degrees of freedom as a t distribution, n = (Σx²)² / Σx⁴; its tail
 is found by Wallace's normal approximation (*Bounds on normal approximations to Student's and the chi-square distributions*,
-1959). Where n < 12, a few large terms may decide: all signs of the largest, at most twelve, are gone through, and only the rest
-is approximated. Where the x are multiples of one step there is a correction for continuity, and no p is less than 2^(1 − count)
-for that many x that are not 0. The tests compare it with exact p-values.
+1959). Where the x are multiples of one step there is a correction for continuity, and no p is less than 2^(1 − count) for that
+many x that are not 0.
+
+Up to ten x that are not 0 are gone through with all signs. Where more of them are very uneven (n < 12 and n < 0.6 of their
+number) a few large ones may decide: all signs of these, at most eight, are gone through, and only the rest is approximated.
+The tests compare it with exact p-values.
 """
 
 from __future__ import annotations

@@ -25,6 +25,7 @@ _EXPORTS = {
     "read": "io",
     "audit": "io.audit",
     "evaluate": "evaluate",
+    "Evaluation": "evaluation",
     "rank": "ranking",
     "significance": "significance",
     "compare": "comparison",
@@ -52,6 +53,7 @@ if TYPE_CHECKING:
     from torchpref.errors import TorchPrefWarning as TorchPrefWarning
     from torchpref.errors import UsageError as UsageError
     from torchpref.evaluate import evaluate as evaluate
+    from torchpref.evaluation import Evaluation as Evaluation
     from torchpref.gating import gate as gate
     from torchpref.grid import time_to_return as time_to_return
     from torchpref.influence import influence as influence

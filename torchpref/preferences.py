@@ -109,10 +109,18 @@ class Preferences:
 
     def pair_means(self) -> Float[Tensor, " pair"]:
         """Δ̄ of every pair over its shared instances; NaN where it shares none."""
-        return self._weighted(self.delta)
+        return self._pair_means
 
     def pair_weights(self) -> Float[Tensor, " pair"]:
         """Sum of the weights of the instances that each pair shares."""
+        return self._pair_weights
+
+    @cached_property
+    def _pair_means(self) -> Float[Tensor, " pair"]:
+        return self._weighted(self.delta)
+
+    @cached_property
+    def _pair_weights(self) -> Float[Tensor, " pair"]:
         return exact_sum(self.mask.double() * self.weights.unsqueeze(1), scale=self._scale)
 
     def _weighted(self, values: Float[Tensor, "instance pair"]) -> Float[Tensor, " pair"]:

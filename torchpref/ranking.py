@@ -40,6 +40,7 @@ def rank(
     scale: Literal["log-odds", "elo"] = "log-odds",
     scheme: Literal["bootstrap", "bayesian"] = "bootstrap",
     families: Sequence[Hashable] | None = None,
+    trials: bool = False,
     tests: Significance | None = None,
 ) -> Leaderboard:
     """Rank systems and say how far the ranking can be trusted.
@@ -58,6 +59,9 @@ def rank(
         scheme: ``"bootstrap"`` or ``"bayesian"`` (exponential weights).
         families: a label per instance; instances of one benchmark with one label were sampled together and are resampled
             together. Groups and p-values still take instances one by one.
+        trials: draw runs anew within each instance as well when resampling. The sample of instances already carries the
+            noise of its runs, so this widens the percentile intervals beyond a sample of instances; it shows how much of
+            an order rests on single runs.
         tests: the tests behind the groups, if they are at hand; else :func:`torchpref.significance` with Holm.
 
     Raises:
@@ -96,6 +100,7 @@ def rank(
         members=torch.from_numpy(members),
         theta=theta[torch.from_numpy(members)],
         by_mean=by_mean,
+        trials=trials,
     )
     percentile = missing((len(prefs.systems), 2))
     percentile[torch.from_numpy(members)] = replicates.limits(level)

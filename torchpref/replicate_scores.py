@@ -20,6 +20,7 @@ from torchpref.resampling import (
     largest_total,
     replicate_blocks,
 )
+from torchpref.trial_resampling import TrialResampler
 
 if TYPE_CHECKING:
     from torchpref.preferences import Preferences
@@ -79,6 +80,7 @@ def replicate_scores(
     members: Int[Tensor, " member"],
     theta: Float[Tensor, " member"],
     by_mean: bool,
+    trials: bool = False,
     chunk: int = CHUNK,
 ) -> Replicates:
     """Refit every replicate.
@@ -93,13 +95,14 @@ def replicate_scores(
         theta: their scores on the whole data, from where the refits start.
         by_mean: whether first places go by mean preference; otherwise by score, and by mean preference in replicates
             without a finite solution.
+        trials: whether runs are drawn anew within each instance as well.
         chunk: replicates at a time.
     """
     from torchpref.bt_batch import STATUSES, fit_pairs
 
     size = len(prefs.systems)
     total = largest_total(scheme, units)
-    resampler = Resampler(prefs, total)
+    resampler = TrialResampler(prefs, seed, total) if trials else Resampler(prefs, total)
     pairs = prefs.pairs.cpu()
     complete = resampler.complete
     inside = torch.isin(pairs, members).all(1)
@@ -108,13 +111,15 @@ def replicate_scores(
     # On complete data the sum of Δ over rivals orders systems as their scores do, and a column per system will do.
     points = (
         fixed_point(as_square(prefs.delta * prefs.weights[:, None], pairs, size, -1).sum(-1), total)
-        if complete
+        if complete and not trials
         else None
     )
     thetas, codes = [], []
     firsts = torch.zeros((size + 1, size), dtype=torch.int64)
+    start = 0
     for weights in replicate_blocks(scheme, units, replicates, seed, chunk):
-        drawn = resampler.means(weights) if refit or not complete else None
+        drawn = resampler.means(weights, start) if refit or points is None else None
+        start += len(weights)
         fit = None
         if refit:
             assert drawn is not None

@@ -242,8 +242,8 @@ class Resampler:
         self._all = FixedPoint(tuple(limb[:, :1] for limb in both.limbs), both.units)
         self._missing = FixedPoint(tuple(limb[self._gaps, 1:] for limb in both.limbs), both.units)
 
-    def means(self, weights: Tensor) -> ReplicateMeans:
-        """Means under ``weights`` [replicate, instance]."""
+    def means(self, weights: Tensor, start: int = 0) -> ReplicateMeans:
+        """Means under ``weights`` [replicate, instance]; ``start`` is the number of the first replicate."""
         sums, total = self._sums.weighted_sums(weights), self._all.weighted_sums(weights)
         if not self.complete:
             total = total - self._missing.weighted_sums(weights[:, self._gaps.to(weights.device)])

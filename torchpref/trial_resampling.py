@@ -66,7 +66,7 @@ class TrialResampler(Resampler):
     def _delta(self, runs: RunSums, drawn: Float[Tensor, "replicate run"]) -> Float[Tensor, "replicate pair"]:
         """Δ of the instance in every replicate, 0 where a pair is not compared."""
         delta = torch.zeros((len(drawn), len(self._pairs)), dtype=torch.float64)
-        present = runs.system.unique().tolist()
+        present = sorted(set(runs.system.tolist()))
         place: dict[int, Int[Tensor, " run"]] = {
             system: torch.nonzero(runs.system == system).squeeze(-1) for system in present
         }

@@ -70,7 +70,7 @@ def page(browser, evaluation, tmp_path: Path, request) -> Iterator[object]:
     page.on("pageerror", lambda error: seen.errors.append(str(error)))
     page.on("dialog", lambda dialog: (seen.errors.append("a dialog opened"), dialog.dismiss()))
     page.goto(path.as_uri())
-    page.wait_for_function("document.documentElement.dataset.ready === 'yes'")
+    page.wait_for_selector("html[data-ready=yes]", state="attached")
     yield page
     assert seen.requests == [] and seen.errors == []
     context.close()
@@ -123,7 +123,7 @@ def test_filter(page):
 )
 def test_copy(page, kind, start):
     page.click(f"[data-copy={kind}]")
-    page.wait_for_function("document.documentElement.dataset.copied !== undefined")
+    page.wait_for_selector("html[data-copied]", state="attached")
     text = page.evaluate("document.documentElement.dataset.copied")
     assert text.startswith(start) and "alpha" in text
     if kind == "csv":

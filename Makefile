@@ -52,12 +52,10 @@ $(VENV)/.notebooks: $(VENV)/.made pyproject.toml constraints.txt
 	$(call install,-e ".[notebooks]")
 
 $(VENV)/.docs: $(VENV)/.made pyproject.toml constraints.txt
-	$(call install,-e ".[docs$(comma)plot$(comma)report]")
+	$(call install,-e ".[docs]")
 
 $(VENV)/.bench: $(VENV)/.made pyproject.toml constraints.txt
 	$(call install,-e ".[bench]")
-
-comma := ,
 
 core: $(VENV)/.core
 

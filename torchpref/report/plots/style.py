@@ -44,17 +44,19 @@ def matplotlib_pyplot() -> Any:
 
 
 def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
-    """The given axes, or those of a new figure of that size in inches, which needs no display."""
+    """The given axes, or those of a new figure of that size in inches, which needs no display and is shown in notebooks."""
     if ax is not None:
         return ax
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
+
+        from torchpref.report.plots.shown import ShownAxes
     except ImportError as error:
         raise MissingExtraError("matplotlib", "plot") from error
     figure: Figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
-    return figure.add_subplot()
+    return figure.add_subplot(axes_class=ShownAxes)
 
 
 def caption(ax: Axes, title: str, text: str) -> None:

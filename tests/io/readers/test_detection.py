@@ -81,11 +81,15 @@ def test_unknown_format_names_the_known_ones() -> None:
 
 
 class TestWalk:
-    def test_a_loop_of_links_ends(self, tmp_path: Path) -> None:
+    def test_a_loop_of_links_is_entered_once(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         path = log("intercode", tmp_path)
+        entered: list[object] = []
+        scandir = os.scandir
+        monkeypatch.setattr(os, "scandir", lambda folder: entered.append(folder) or scandir(folder))
         (path / "loop").symlink_to(path, target_is_directory=True)
         (path / "self").symlink_to(path / "self")
         assert len(walk(path)) == 3
+        assert len(entered) == 1
 
     def test_hidden_files_are_passed_over(self, tmp_path: Path) -> None:
         put(tmp_path / ".git/x.json", "{}")

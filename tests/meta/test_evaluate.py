@@ -40,6 +40,10 @@ def test_values_are_those_of_the_parts(result: MetaEvaluation) -> None:
     assert result.mean is not None
     both = [table["rpp", "tie_rate"].value for table in result.benchmarks.values()]
     assert result.mean["rpp", "tie_rate"].value == pytest.approx(sum(both) / 2)
+    shares = [key for key in FIGURES if DEFINITIONS[key].percent]
+    assert all(
+        0 <= result.mean[name, key].low <= result.mean[name, key].high <= 1 for name in MEASURES for key in shares
+    )
 
 
 def test_convergence_is_tau_of_the_rankings() -> None:

@@ -10,7 +10,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from torchpref.meta.definitions import FIGURES
+from torchpref.meta.definitions import DEFINITIONS, FIGURES
 from torchpref.meta.estimates import Estimate, around, mean_of, missing, share_of
 from torchpref.meta.false_alarms import FalseAlarms
 from torchpref.meta.figures import in_chunks, replicate_figures, split_half
@@ -165,7 +165,7 @@ def mean_table(tables: Sequence[MetaTable], level: float) -> MetaTable:
     Benchmarks are resampled independently, so that replicates of the mean are means of replicates.
     """
 
-    def mean(estimates: Sequence[Estimate]) -> Estimate:
+    def mean(estimates: Sequence[Estimate], least: float) -> Estimate:
         there = [estimate for estimate in estimates if estimate.exists]
         if not there:
             return estimates[0]
@@ -175,7 +175,7 @@ def mean_table(tables: Sequence[MetaTable], level: float) -> MetaTable:
             return Estimate(value)
         # Draw k of every benchmark comes from streams of one seed; shift them against each other to make them independent.
         columns = torch.stack([torch.roll(column, 7 * place) for place, column in enumerate(draws)])
-        return around(value, columns.nanmean(0), level, (-1.0, 1.0))
+        return around(value, columns.nanmean(0), level, (least, 1.0))
 
     first = tables[0]
     return MetaTable(
@@ -184,8 +184,11 @@ def mean_table(tables: Sequence[MetaTable], level: float) -> MetaTable:
         pairs=first.pairs,
         excluded={name: sum(table.excluded[name] for table in tables) for name in first.excluded},
         figures={
-            name: {key: mean([table.figures[name][key] for table in tables]) for key in figures}
+            name: {
+                key: mean([table.figures[name][key] for table in tables], 0.0 if DEFINITIONS[key].percent else -1.0)
+                for key in figures
+            }
             for name, figures in first.figures.items()
         },
-        convergence={names: mean([table.convergence[names] for table in tables]) for names in first.convergence},
+        convergence={names: mean([table.convergence[names] for table in tables], -1.0) for names in first.convergence},
     )

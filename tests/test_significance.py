@@ -15,7 +15,8 @@ from samples import graded_runs, preferences_of, ternary
 from torchpref.corrections import adjust
 from torchpref.errors import UsageError
 from torchpref.exact_tests import binomial_p, lattice_p
-from torchpref.significance import METHODS, significance
+from torchpref.pair_tests import METHODS
+from torchpref.significance import significance
 
 
 def test_ternary_pairs_are_binomial():

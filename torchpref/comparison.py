@@ -14,9 +14,9 @@ from torchpref.errors import DataError, UsageError
 from torchpref.grid import LEVEL_PAD, Grid
 from torchpref.measures import describe, resolve_measures
 from torchpref.pair import PairPreferences
+from torchpref.pair_tests import METHODS, sign_flip_tests
 from torchpref.preferences import Preferences, Weights, all_preferences
 from torchpref.resampling import Seed, resolve_seed
-from torchpref.significance import METHODS, sign_flip_tests
 from torchpref.trajectories import MILLION
 
 if TYPE_CHECKING:

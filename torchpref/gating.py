@@ -11,9 +11,9 @@ from torchpref.comparison import FLIPS, two_systems
 from torchpref.effects import check_level, pair_effects
 from torchpref.errors import UsageError
 from torchpref.grid import Grid
+from torchpref.pair_tests import METHODS, sign_flip_tests
 from torchpref.preferences import Preferences, Weights, preferences
 from torchpref.resampling import Seed, resolve_seed
-from torchpref.significance import METHODS, sign_flip_tests
 
 if TYPE_CHECKING:
     from torchpref.trajectories import Trajectories

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from exact import Run
 from hypothesis import strategies as st
 
+from exact import Run
 from torchpref import Trajectories
 
 # Ties, dips, thirds as two loggers write them, sums of floats, levels closer than the tie rule, no level, success.

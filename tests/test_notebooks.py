@@ -27,7 +27,9 @@ def test_there_are_four() -> None:
 @pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
 def test_no_outputs_are_stored(path: Path) -> None:
     book = json.loads(path.read_text(encoding="utf-8"))
-    assert not kept(book), f"{path.name} holds outputs; remove them with: jupyter nbconvert --clear-output --inplace {path}"
+    assert not kept(book), (
+        f"{path.name} holds outputs; remove them with: jupyter nbconvert --clear-output --inplace {path}"
+    )
     assert book["cells"][0]["source"][0].startswith("# ")
     assert "../shared" not in path.read_text(encoding="utf-8")
 

@@ -12,7 +12,9 @@ def render(source: Path, folder: Path) -> None:
     from nbconvert import MarkdownExporter
 
     book = nbformat.read(source, as_version=4)
-    NotebookClient(book, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(source.parent)}}).execute()
+    NotebookClient(
+        book, timeout=300, kernel_name="python3", resources={"metadata": {"path": str(source.parent)}}
+    ).execute()
     names = {"unique_key": source.stem, "output_files_dir": "."}
     page, extra = MarkdownExporter().from_notebook_node(book, resources=dict(names))
     folder.mkdir(parents=True, exist_ok=True)

@@ -11,7 +11,11 @@ def _cell(text: str) -> str:
 
 
 def _choices(annotation: Any) -> list[str]:
-    return [str(each.value) for each in annotation] if isinstance(annotation, type) and issubclass(annotation, Enum) else []
+    return (
+        [str(each.value) for each in annotation]
+        if isinstance(annotation, type) and issubclass(annotation, Enum)
+        else []
+    )
 
 
 def options_table(command: str) -> str:

@@ -186,3 +186,18 @@ def test_progress_reports_every_part() -> None:
 def test_progress_bar_leaves_nothing_behind(capfd: pytest.CaptureFixture[str]) -> None:
     meta_evaluate(success("10", "01"), "sr", progress=True, **FEW)
     assert capfd.readouterr().out == ""
+
+
+def test_benchmarks_are_resampled_independently() -> None:
+    runs = random_runs(2, instances=30)
+    twice = Trajectories(
+        (runs.returns.double() / 1e6).repeat(2, 1, 1, 1),
+        times={"time": (runs.times["time"] * 1e-6).repeat(2, 1, 1, 1)},
+        instances=[f"{k:02d}" for k in range(30)] * 2,
+        benchmarks=["a"] * 30 + ["b"] * 30,
+    )
+    found = meta_evaluate(twice, "rpp", **{**FEW, "resamples": 400})
+    assert found.mean is not None
+    mean, one = found.mean["rpp", "tie_rate"], found.benchmarks["a"]["rpp", "tie_rate"]
+    assert mean.value == pytest.approx(one.value)
+    assert 0.5 < (mean.high - mean.low) / (one.high - one.low) < 0.9  # 1 / √2

@@ -248,3 +248,9 @@ def test_fast_test_keeps_the_least_possible_p() -> None:
     values = values_of(partial([[1.0, 0.0], [0.125, 0.0], [0.125, 0.0], [0.0, 0.0]]), "pr")
     # 1 + 1/8 + 1/8 is reached by no other signs: 2 of 8.
     assert fast_p(values, once(values), values.sums(once(values))).item() == pytest.approx(0.25)
+
+
+def test_fast_test_of_few_instances_is_exact() -> None:
+    # 1/2 + 1/2 - 1/4 = 3/4; with the sign of 1/4 held fixed, 5/4 and -3/4 of four sums are as far from 0.
+    values = values_of(partial([[0.5, 0.0], [0.5, 0.0], [0.0, 0.25]]), "pr")
+    assert fast_p(values, once(values), values.sums(once(values))).item() == pytest.approx(0.5)

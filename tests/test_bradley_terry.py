@@ -507,3 +507,8 @@ def test_a_fit_imports_neither_the_compiler_nor_scipy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
+
+
+def test_systems_that_were_never_compared_have_no_rank():
+    fit = bradley_terry(torch.full((3, 3), torch.nan))
+    assert fit.ranks().isnan().all() and fit.theta.isnan().all()

@@ -111,8 +111,11 @@ def test_select():
     assert runs.select(systems="!a*").systems == ("b",)
     assert runs.select(instances=["y"]).returns.shape[0] == 1
     assert torch.equal(runs.select(instances="y").returns[0], runs.returns[1])
-    with pytest.raises(tp.UsageError, match="no system matches 'c'"):
+    with pytest.raises(tp.UsageError, match="no system matches 'c'; there are 'a', 'b'"):
         runs.select(systems="c")
+    for axis in ("systems", "instances", "benchmarks"):
+        with pytest.raises(tp.UsageError, match="selects nothing"):
+            runs.select(**{axis: []})
     with pytest.raises(tp.UsageError, match="did you mean 'system-1'"):
         tp.Trajectories(torch.zeros(1, 1, 1)).select(systems="sytem-1")
 

@@ -94,6 +94,8 @@ def components(wins: NDArray[np.bool_]) -> Components:
     inside = np.flatnonzero(island_of == home)
     home_chain = bool(beats[inside[:-1], inside[1:]].all())
     ranked = islands == home if home_chain else labels == largest
+    if count > 1 and ranked.sum() == 1:
+        ranked = np.zeros(count, dtype=bool)  # a rank among nobody is arbitrary
     status = SEPARATED if n_islands == 1 else DISCONNECTED
     return Components(labels, islands.astype(np.int64), status, largest, home_chain and n_islands == 1, ranked)
 

@@ -17,7 +17,7 @@ from torchpref.pair import PairPreferences
 from torchpref.pair_tests import METHODS, sign_flip_tests
 from torchpref.preferences import Preferences, Weights, all_preferences
 from torchpref.resampling import Seed, resolve_seed
-from torchpref.trajectories import MILLION
+from torchpref.trajectories import MILLION, name_hint
 
 if TYPE_CHECKING:
     import polars
@@ -239,15 +239,7 @@ def two_systems(
     places = []
     for name in (first, second):
         if name not in runs.systems:
-            import difflib
-
-            close = difflib.get_close_matches(name, runs.systems, n=3)
-            hint = (
-                f"did you mean {', '.join(map(repr, close))}?"
-                if close
-                else f"there are {len(runs.systems)} systems"
-            )
-            raise UsageError(f"no system {name!r}; {hint}")
+            raise UsageError(f"no system {name!r}; {name_hint(str(name), runs.systems, 'system')}")
         places.append(runs.systems.index(name))
     if places[0] == places[1]:
         raise UsageError(f"a system is not compared with itself: {first!r}")

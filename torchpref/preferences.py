@@ -21,7 +21,7 @@ from torchpref.exact_sum import exact_sum, power_of_two_scale
 from torchpref.grid import Curves, Grid, curves, time_to_level
 from torchpref.kernels import PairSums, compare_pairs
 from torchpref.measures import CURVE_MEASURES, TIE_TOLERANCE, describe, resolve_measures
-from torchpref.trajectories import MILLION, NEVER, UNKNOWN, Trajectories
+from torchpref.trajectories import MILLION, NEVER, UNKNOWN, Trajectories, name_hint
 
 if TYPE_CHECKING:
     import polars
@@ -193,15 +193,7 @@ class Preferences:
         positions = []
         for name in (first, second):
             if name not in self.systems:
-                import difflib
-
-                close = difflib.get_close_matches(name, self.systems, n=3)
-                hint = (
-                    f"did you mean {', '.join(map(repr, close))}?"
-                    if close
-                    else f"there are {len(self.systems)} systems"
-                )
-                raise UsageError(f"no system {name!r}; {hint}")
+                raise UsageError(f"no system {name!r}; {name_hint(str(name), self.systems, 'system')}")
             positions.append(self.systems.index(name))
         if positions[0] == positions[1]:
             raise UsageError(f"a system is not compared with itself: {first!r}")

@@ -108,9 +108,24 @@ def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
     return tuple(parts)
 
 
+def name_hint(wanted: str, names: Sequence[str], what: str) -> str:
+    """What to tell about a name that is not there: names that come close, else all of them if they are few."""
+    import difflib
+
+    by_lower = {name.lower(): name for name in names}
+    close = difflib.get_close_matches(wanted.lower(), by_lower, n=3)
+    if close:
+        return f"did you mean {', '.join(repr(by_lower[name]) for name in close)}?"
+    if 0 < len(names) <= 8:
+        return f"there {'is' if len(names) == 1 else 'are'} {', '.join(map(repr, names))}"
+    return f"there are {len(names)} {what}s"
+
+
 def _match(names: Sequence[str], wanted: str | Sequence[str], what: str) -> list[int]:
     """Positions of the names that are asked for: exact names or globs, ``!`` in front leaves out."""
     patterns = [wanted] if isinstance(wanted, str) else list(wanted)
+    if not patterns:
+        raise UsageError(f"an empty list of {what}s selects nothing; leave it out to keep all of them")
     known = set(names)
     keep: set[str] = set()
     only_exclusions = all(pattern.startswith("!") and pattern not in known for pattern in patterns)
@@ -124,11 +139,7 @@ def _match(names: Sequence[str], wanted: str | Sequence[str], what: str) -> list
         glob = pattern[1:] if exclude else pattern
         found = {name for name in known if name == glob or fnmatchcase(name, glob)}
         if not found:
-            import difflib
-
-            close = difflib.get_close_matches(glob, names, n=3)
-            hint = f"; did you mean {', '.join(map(repr, close))}?" if close else f"; there are {len(known)}"
-            raise UsageError(f"no {what} matches {pattern!r}{hint}")
+            raise UsageError(f"no {what} matches {pattern!r}; {name_hint(glob, sorted(known), what)}")
         keep = keep - found if exclude else keep | found
     return [position for position, name in enumerate(names) if name in keep]
 
@@ -136,6 +147,8 @@ def _match(names: Sequence[str], wanted: str | Sequence[str], what: str) -> list
 @dataclass(frozen=True, init=False, eq=False, repr=False)
 class Trajectories:
     """Runs of systems on instances, once or over several trials.
+
+    Like tensors they are compared with a method, :meth:`equals`; ``==`` asks whether they are one object.
 
     Attributes:
         returns: int32 ``[instance, system, trial, step]``, return reached so far in millionths (running maximum).

@@ -24,9 +24,12 @@ _EXPORTS = {
     "BradleyTerry": "bradley_terry",
     "read": "io",
     "audit": "io.audit",
+    "convert": "io.convert",
+    "formats": "io.convert",
     "evaluate": "evaluate",
     "Evaluation": "evaluation",
     "rank": "ranking",
+    "rank_all": "ranking",
     "significance": "significance",
     "compare": "comparison",
     "gate": "gating",
@@ -59,6 +62,8 @@ if TYPE_CHECKING:
     from torchpref.influence import influence as influence
     from torchpref.io import read as read
     from torchpref.io.audit import audit as audit
+    from torchpref.io.convert import convert as convert
+    from torchpref.io.convert import formats as formats
     from torchpref.measures import MEASURES as MEASURES
     from torchpref.meta import meta_evaluate as meta_evaluate
     from torchpref.planning import plan as plan
@@ -66,6 +71,7 @@ if TYPE_CHECKING:
     from torchpref.preferences import all_preferences as all_preferences
     from torchpref.preferences import preferences as preferences
     from torchpref.ranking import rank as rank
+    from torchpref.ranking import rank_all as rank_all
     from torchpref.significance import significance as significance
     from torchpref.trajectories import Trajectories as Trajectories
 

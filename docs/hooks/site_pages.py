@@ -19,8 +19,8 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 sys.path.insert(0, str(HERE))
 
-import notebooks  # noqa: E402
 import pictures  # noqa: E402
+import rendering  # noqa: E402
 import tables  # noqa: E402
 
 
@@ -42,9 +42,9 @@ def on_files(files: Files, config: MkDocsConfig) -> Files:
             pictures.draw(name, path)
         files.append(File.generated(config, f"pictures/{name}.svg", abs_src_path=str(path)))
     for source in sorted((ROOT / "notebooks").glob("*.ipynb")):
-        folder = ROOT / "build" / "notebooks" / _digest(source, HERE / "notebooks.py") / source.stem
+        folder = ROOT / "build" / "notebooks" / _digest(source, HERE / "rendering.py") / source.stem
         if not (folder / f"{source.stem}.md").exists():
-            notebooks.render(source, folder)
+            rendering.render(source, folder)
         for path in sorted(folder.iterdir()):
             files.append(File.generated(config, f"notebooks/{path.name}", abs_src_path=str(path)))
     return files

@@ -34,7 +34,7 @@ def options_table(command: str) -> str:
         kind = " or ".join(f"`{value}`" for value in values) or (f"`{parameter.metavar}`" if parameter.metavar else "")
         name = f"`{parameter.opts[0]}` {kind}".strip() if named else kind
         given = getattr(parameter.default, "value", parameter.default)
-        default = "" if given in (None, False) or callable(given) else f"`{given}`"
+        default = "" if given is None or given is False or callable(given) else f"`{given}`"
         rows.append(f"| {_cell(name)} | {_cell(parameter.help or '')} | {default} |")
     return "\n".join(rows)
 

@@ -202,6 +202,11 @@ def test_an_axes_that_is_given_is_used_and_returned():
     assert plots.coverage(example(), ax=Figure().add_subplot()).get_title(loc="left") == "Coverage"
 
 
+def test_a_notebook_shows_the_picture():
+    ax = plots.tie_rates({"sr": 0.9, "lr": 0.1})
+    assert ax._repr_png_().startswith(b"\x89PNG")
+
+
 def test_names():
     assert short("a" * 50, 11) == "aaaaa…aaaaa"
     assert short("cost in $") == r"cost in \$"

@@ -15,5 +15,7 @@ class ShownAxes(Axes):
 
     def _repr_png_(self) -> bytes:
         picture = BytesIO()
-        self.get_figure(root=True).savefig(picture, format="png", dpi=DPI, facecolor="white")
+        figure = self.get_figure(root=True)
+        assert figure is not None
+        figure.savefig(picture, format="png", dpi=DPI, facecolor="white")
         return picture.getvalue()

@@ -13,8 +13,8 @@ from pathlib import Path
 
 sys.path[:0] = [str(Path(__file__).parent), str(Path(__file__).parents[1]), str(Path(__file__).parents[1] / "tests")]
 
-import torch
-from kernels_data import all_pairs, curves
+import torch  # noqa: E402
+from kernels_data import all_pairs, curves  # noqa: E402
 
 
 def device_seconds(call: Callable[[], object], repeat: int = 20) -> float:

@@ -159,7 +159,8 @@ def machine() -> str:
         name = found[0] if found else name
     import numba
 
-    versions = f"Python {platform.python_version()}, torch {torch.__version__}, numpy {np.__version__}, numba {numba.__version__}"
+    versions = f"Python {platform.python_version()}, torch {torch.__version__}, numpy {np.__version__}"
+    versions += f", numba {numba.__version__}"
     return (
         f"{name}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}; {versions}; {torch.get_num_threads()} threads"
     )

@@ -86,6 +86,38 @@ def test_equal_to_preferences_on_any_clock(
     torch.testing.assert_close(rewards, expected(runs, measure, clock, output, anchor, 0.3), rtol=0, atol=1e-12)
 
 
+def crowded(groups: int = 300) -> tp.Trajectories:
+    """Many groups with few levels and few ticks, so that levels are shared, steps share ticks, times are unknown between
+    equal ones, and rivals reach levels just before and just after a rollout was stopped."""
+    generator = torch.Generator().manual_seed(11)
+    shape = (groups, 5, 6)
+    times = torch.randint(0, 5, shape, generator=generator).double().sort(-1).values
+    times[torch.rand(shape, generator=generator) < 0.2] = math.nan
+    return tp.Trajectories(
+        torch.randint(0, 4, shape, generator=generator) / 3,
+        torch.randint(0, 7, shape[:2], generator=generator),
+        times={"time": times},
+        present=torch.rand(shape[:2], generator=generator) < 0.9,
+        truncated=torch.rand(shape[:2], generator=generator) < 0.3,
+    )
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("measure", MEASURES)
+def test_equal_to_preferences_on_crowded_groups(measure: str, compiled: bool) -> None:
+    runs = crowded()
+    given_ = tensors(runs, "time")
+    with kernel(compiled):
+        rewards = preference_rewards(measure=measure, anchor=None, **given_)
+        del given_["times"]
+        counted = preference_rewards(measure=measure, anchor=None, **given_)
+    torch.testing.assert_close(rewards, expected(runs, measure, "time", "signed", None, 0), rtol=0, atol=1e-12)
+    by_steps = tp.Trajectories(
+        given_["returns"], given_["lengths"], present=given_["valid"], truncated=given_["truncated"]
+    )
+    torch.testing.assert_close(counted, expected(by_steps, measure, "steps", "signed", None, 0), rtol=0, atol=1e-12)
+
+
 @given(
     case=cases(max_trials=1, max_instances=3, max_systems=5, max_steps=7),
     measure=st.sampled_from(MEASURES),
@@ -327,6 +359,9 @@ def test_advantages() -> None:
     plain = group_advantages(rewards, valid)
     torch.testing.assert_close(plain, torch.tensor([[0.5, 0.0, -0.5], [0.0, 0.0, 0.0], [0.5, -0.5, 0.0]]))
     assert plain[1].tolist() == [0.0, 0.0, 0.0]
+    for size in range(2, 20):  # the mean of equal numbers is not always that number
+        for value in (0.1, 0.3, 1 / 3, 1.49):
+            assert not group_advantages(torch.full((1, size), value)).any()
     scaled = group_advantages(rewards, valid, scale="group")
     torch.testing.assert_close(scaled[0], torch.tensor([1.0, 0.0, -1.0]), atol=1e-5, rtol=0)
     assert scaled[1].tolist() == [0.0, 0.0, 0.0]

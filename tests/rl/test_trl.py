@@ -97,7 +97,7 @@ def test_where_traces_come_from() -> None:
         by_tokens(["p", "p"], ["", ""], [[5, 5, 5], [5]]),
         by_hand([{"returns": [1], "times": [3]}, {"returns": [1], "times": [1]}]),
     )
-    with pytest.raises(tp.UsageError, match="no trace 'history'.*there is completion, prompt"):
+    with pytest.raises(tp.UsageError, match="no trace 'history'.*there is completion, completion_text, prompt"):
         PreferenceReward("history", 2)(["p", "p"], ["", ""])
 
 
@@ -134,6 +134,21 @@ def test_chat_prompts_group_by_content() -> None:
     assert len(reward([chat, list(chat), other, other], [""] * 4, trace=[[1.0]] * 4)) == 4
     with pytest.raises(tp.UsageError, match="0 to 1"):
         reward([chat, other], ["", ""], trace=[[1.0]] * 2)
+
+
+def test_the_text_of_a_completion() -> None:
+    """In plain prompts the completion is text, in chats a list of messages; the model's own words are the same."""
+    parts = [{"type": "text", "text": "the answer is"}, {"type": "image"}]
+    chat = [
+        {"role": "assistant", "content": parts, "tool_calls": []},
+        {"role": "tool", "content": "7"},
+        {"role": "assistant", "content": "5"},
+        {"role": "assistant", "content": None},
+    ]
+    seen: list[str] = []
+    reward = PreferenceReward(lambda row: seen.append(row["completion_text"]) or [1.0], 2)
+    reward(["p", "p"], [chat, "5"])
+    assert seen == ["the answer is\n5", "5"]
 
 
 # ------------------------------------------------------------------------------------------------------ in the trainer

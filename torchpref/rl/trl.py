@@ -38,7 +38,8 @@ class PreferenceReward:
     Args:
         trace: where the trace of a completion is: the name of a column (of the data set, or an extra of ``rollout_func``)
             or of an attribute of the environment; or a function of a row, a dict with ``prompt``, ``completion``,
-            ``completion_ids``, ``environment`` if there is one, and all columns. A trace is a :class:`Trace`, a sequence
+            ``completion_text`` (what the model said, also where ``completion`` is a list of messages), ``completion_ids``,
+            ``environment`` if there is one, and all columns. A trace is a :class:`Trace`, a sequence
             of returns, a mapping with ``returns`` and perhaps ``times`` and ``truncated``, or None for a completion that
             cannot be scored: it gets no reward, and no other is compared with it.
         group_size: completions per prompt, ``num_generations`` of the ``GRPOConfig`` (and ``num_generations_eval`` must be
@@ -98,7 +99,8 @@ class PreferenceReward:
         rows: list[tuple[str, Trace | None]] = []
         for position, prompt in enumerate(prompts):
             row: Row = {name: values[position] for name, values in columns.items()}
-            row |= {"prompt": prompt, "completion": completions[position]}
+            completion = completions[position]
+            row |= {"prompt": prompt, "completion": completion, "completion_text": _text(completion)}
             if completion_ids is not None:
                 row["completion_ids"] = completion_ids[position]
             if environments is not None:
@@ -162,6 +164,20 @@ class PreferenceReward:
     def __repr__(self) -> str:
         options = ", ".join(f"{name}={value!r}" for name, value in self.options.items() if value is not None)
         return f"PreferenceReward(trace={self.trace!r}, group_size={self.group_size}, {options})"
+
+
+def _text(completion: Any) -> str:
+    """What the model said: the completion, or the text of the assistant's messages among it."""
+    if isinstance(completion, str):
+        return completion
+    said = []
+    for message in completion or ():
+        content = message.get("content") if isinstance(message, Mapping) and message.get("role") == "assistant" else None
+        if isinstance(content, str):
+            said.append(content)
+        elif content:
+            said += [part["text"] for part in content if isinstance(part, Mapping) and isinstance(part.get("text"), str)]
+    return "\n".join(said)
 
 
 def _fingerprint(prompt: Any) -> str:

@@ -30,9 +30,9 @@ def compare_pairs(curves: Curves, pairs: Int[Tensor, "pair 2"]) -> PairSums:
 
         return cpu.compare_pairs(curves, pairs)
     if kernel == "cuda":
-        from torchpref.kernels import cuda
+        from torchpref.kernels.cuda import compare_pairs as on_cuda
 
-        return cuda.compare_pairs(curves, pairs)
+        return on_cuda(curves, pairs)
     from torchpref.kernels import reference
 
     return reference.compare_pairs(curves, pairs)

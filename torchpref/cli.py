@@ -54,8 +54,7 @@ def evaluate(
     html: opt.Html = None,
 ) -> None:
     """Rank the systems: tie rates of all measures, and a leaderboard for each."""
-    out.check_target(json, "--json")
-    out.check_target(html, "--html")
+    out.check_targets(json, html, reading.paths)
     from torchpref.evaluate import evaluate
     from torchpref.report.tables import evaluation_tables
 
@@ -90,8 +89,8 @@ def compare(
     json: opt.Json = None,
 ) -> None:
     """Compare two systems in depth: mean preferences, the split, levels, and the instances that decide."""
-    out.check_target(json, "--json")
     reading, first, second = reading.and_two_systems("compare PATH... A B")
+    out.check_target(json, "--json", reading.paths)
     from torchpref.comparison import compare
     from torchpref.report.pair_tables import comparison_tables
     from torchpref.report.tables import findings_parts
@@ -99,7 +98,15 @@ def compare(
     runs = reading.runs()
     measures = opt.measures(measure)
     result = compare(
-        runs, first, second, measures, clock=reading.clock, weights=weights.value, grid=opt.grid(grid), level=level, seed=seed
+        runs,
+        first,
+        second,
+        measures,
+        clock=reading.clock,
+        weights=weights.value,
+        grid=opt.grid(grid),
+        level=level,
+        seed=seed,
     )
     if json is not None:
         out.write_json(json, reading.noted(result.to_dict()))
@@ -121,8 +128,8 @@ def gate(
     json: opt.Json = None,
 ) -> None:
     """Exit with 1 if NEW is significantly worse than BASE, else with 0; for continuous integration of agents."""
-    out.check_target(json, "--json")
     reading, base, new = reading.and_two_systems("gate PATH... BASE NEW")
+    out.check_target(json, "--json", reading.paths)
     from torchpref.gating import gate
 
     runs = reading.runs()
@@ -162,7 +169,7 @@ def meta(
     json: opt.Json = None,
 ) -> None:
     """Evaluate the measures themselves: ties, reliability, power, bias, accuracy, how many instances they need."""
-    out.check_target(json, "--json")
+    out.check_target(json, "--json", reading.paths)
     from torchpref.meta import meta_evaluate
     from torchpref.report.tables import findings_parts
 
@@ -190,7 +197,7 @@ def meta(
 @opt.reads_runs()
 def audit(reading: opt.Reading, json: opt.Json = None) -> None:
     """Say what is in these logs, and what is suspicious about them."""
-    out.check_target(json, "--json")
+    out.check_target(json, "--json", reading.paths)
     from torchpref.io.audit import audit
     from torchpref.report.audit_tables import audit_tables
 
@@ -261,15 +268,43 @@ def convert(
     print(convert(reading.paths, paths[-1], format, **reading.table_options()))
 
 
+#: Exit code of a fault in torchpref itself; not 1, which says of ``gate`` that the new system is worse.
+FAULT = 70
+
+
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the command line; exits with 0, or 2 after one message where the data or the call are wrong."""
     out.prepare_streams()
     try:
         app(args=None if arguments is None else list(arguments), prog_name="torchpref")
-    except TorchPrefError as error:
         sys.stdout.flush()
-        out.complain(str(error))
-        sys.exit(2)
+    except TorchPrefError as error:
+        _leave(str(error), 2)
+    except BrokenPipeError:
+        out.silence()
+        sys.exit(0)
+    except OSError as error:
+        _leave(f"the result could not be written ({error.strerror or error})", 2)
+    except SystemExit:
+        try:
+            sys.stdout.flush()
+        except BrokenPipeError:
+            out.silence()
+        except OSError as error:
+            _leave(f"the result could not be written ({error.strerror or error})", 2)
+        raise
+    except Exception:
+        import traceback
+
+        traceback.print_exc()
+        _leave("this is a fault in torchpref; please report it with the lines above", FAULT)
+
+
+def _leave(message: str, code: int) -> None:
+    """One message on standard error, and the exit code."""
+    out.silence()
+    out.complain(message)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -44,7 +44,9 @@ def _substitute(error: UnicodeError) -> tuple[str, int]:
     if not isinstance(error, UnicodeEncodeError):
         raise error
     bad = error.object[error.start : error.end]
-    return "".join(SUBSTITUTES.get(char) or char.encode("ascii", "backslashreplace").decode() for char in bad), error.end
+    return "".join(
+        SUBSTITUTES.get(char) or char.encode("ascii", "backslashreplace").decode() for char in bad
+    ), error.end
 
 
 def prepare_streams() -> None:
@@ -53,6 +55,9 @@ def prepare_streams() -> None:
     In the C locale Python writes UTF-8 unless told otherwise; whoever asked for that locale gets ASCII here.
     """
     codecs.register_error(_HANDLER, _substitute)
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # closed by whoever started the program
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))
     for stream in (sys.stdout, sys.stderr):
         reconfigure = getattr(stream, "reconfigure", None)
         if reconfigure is not None:
@@ -73,6 +78,17 @@ def show(parts: Sequence[RenderableType]) -> None:
     print_parts(parts, sys.stdout)
 
 
+def silence() -> None:
+    """Give up what could not be written to standard output, so that leaving does not try again."""
+    try:
+        sys.stdout.flush()
+    except (OSError, ValueError):
+        try:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        except (OSError, ValueError):
+            sys.stdout = open(os.devnull, "w", encoding="utf-8")
+
+
 def complain(message: str) -> None:
     """One error message on standard error."""
     print(f"torchpref: {message}", file=sys.stderr)
@@ -86,11 +102,16 @@ def warn(message: str) -> None:
 # ------------------------------------------------------------------------------------------------------ files
 
 
-def check_target(path: str | None, option: str) -> None:
-    """Refuse a file that cannot be written before the work is done, not after it.
+def check_target(path: str | None, option: str, inputs: Sequence[str] = ()) -> None:
+    """Refuse a file that cannot or must not be written before the work is done, not after it.
+
+    Args:
+        path: the file, ``-`` for standard output, or None.
+        option: how the user named it.
+        inputs: files, folders and patterns that are read: nothing that is read is overwritten.
 
     Raises:
-        UsageError: its folder does not exist, or it is a folder.
+        UsageError: its folder does not exist, it is a folder, or it is read.
     """
     if path is None or path == "-":
         return
@@ -99,6 +120,30 @@ def check_target(path: str | None, option: str) -> None:
         raise UsageError(f"{option} {path}: there is no folder {folder}; make it first")
     if os.path.isdir(path):
         raise UsageError(f"{option} {path}: this is a folder; name a file in it")
+    if os.path.isfile(path) and any(_reads(each, path) for each in inputs):
+        raise UsageError(f"{option} {path}: this file is read as well, and would be overwritten; name another one")
+
+
+def check_targets(json: str | None, html: str | None, inputs: Sequence[str]) -> None:
+    """Refuse two results in one place, and what :func:`check_target` refuses."""
+    check_target(json, "--json", inputs)
+    check_target(html, "--html", inputs)
+    if json is None or html is None:
+        return
+    if json == html or os.path.realpath(json) == os.path.realpath(html):
+        raise UsageError(f"--json {json} --html {html}: one would take the other's place; name two files")
+
+
+def _reads(given: str, path: str) -> bool:
+    """Whether reading ``given``, a file, a folder or a pattern, reads the file ``path``."""
+    import glob
+
+    target = os.path.realpath(path)
+    for each in [given] if os.path.exists(given) else glob.glob(given, recursive=True):
+        real = os.path.realpath(each)
+        if real == target or (os.path.isdir(real) and target.startswith(os.path.join(real, ""))):
+            return True
+    return False
 
 
 def write_text(path: str, text: str, option: str = "--json") -> None:

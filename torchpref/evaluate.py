@@ -14,6 +14,7 @@ from torchpref.evaluation_scores import measure_results, without_clock
 from torchpref.grid import Grid, curves, time_to_level
 from torchpref.measures import describe, resolve_measures
 from torchpref.preferences import Weights, all_preferences
+from torchpref.resampling import resolve_seed
 from torchpref.trajectories import MILLION, NEVER, UNKNOWN, Trajectories
 
 
@@ -50,8 +51,9 @@ def evaluate(
     from torchpref.io.audit import audit
 
     names = resolve_measures(measures)
-    if bootstrap < 0:
-        raise UsageError(f"bootstrap is a number of replicates, at least 0; got {bootstrap}")
+    if isinstance(bootstrap, bool) or not isinstance(bootstrap, int) or bootstrap < 0:
+        raise UsageError(f"bootstrap is a number of replicates, a whole number that is at least 0; got {bootstrap!r}")
+    resolve_seed(seed)
     if not runs.systems or not runs.instances:
         raise UsageError(f"nothing to evaluate: {len(runs.systems)} systems and {len(runs.instances)} instances")
     if device is not None:

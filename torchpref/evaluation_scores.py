@@ -166,7 +166,7 @@ def _result(problem: _Problem, fit: _Fit) -> MeasureResult:
     theta, mean = _nans(size), _nans(size)
     theta[positions], mean[positions] = fit.theta, means
     mean_preference = _nans(size, size)
-    mean_preference[torch.tensor(positions).unsqueeze(1), positions] = problem.mean.cpu()
+    mean_preference[torch.tensor(positions, dtype=torch.long).unsqueeze(1), positions] = problem.mean.cpu()
     split = None
     if used.parts is not None:
         split = {name: _nans(size) for name in SPLIT_PARTS}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from torchpref.comparison import FLIPS, two_systems
-from torchpref.effects import check_level, pair_effects
+from torchpref.effects import pair_effects
 from torchpref.errors import UsageError
 from torchpref.grid import Grid
 from torchpref.pair_tests import METHODS, sign_flip_tests
@@ -30,6 +30,7 @@ class GateResult:
         measure, clock: compared by.
         mean: Δ̄(new, base).
         low, high: its two-sided interval at level 1 − 2α, whose upper limit is the one-sided limit at 1 − α.
+        level: 1 − 2α.
         p: one-sided p of "not worse than the margin".
         method: how p was found.
         instances, decided: shared instances, and those with Δ ≠ 0.
@@ -45,6 +46,7 @@ class GateResult:
     mean: float
     low: float
     high: float
+    level: float
     p: float
     method: str
     instances: int
@@ -58,13 +60,13 @@ class GateResult:
         """1 if the new system is worse, else 0."""
         return int(self.worse)
 
+    def __str__(self) -> str:
+        return self.line
+
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None where a value does not exist."""
         values = vars(self) | {"exit_code": self.exit_code}
-        return {
-            key: None if isinstance(value, float) and np.isnan(value) else value
-            for key, value in values.items()
-        }
+        return {key: None if isinstance(value, float) and np.isnan(value) else value for key, value in values.items()}
 
 
 def gate(
@@ -99,14 +101,16 @@ def gate(
         UsageError: an unknown system or measure, a margin or effect outside [0, 1).
         DataError: the two share no instance.
     """
-    check_level(alpha)
+    if not 0 < alpha < 1:
+        raise UsageError(f"alpha is the chance of failing a system that is not worse, between 0 and 1; got {alpha!r}")
+    level = 1 - 2 * alpha if alpha < 0.5 else 0.5
     for name, value in (("margin", margin), ("min_effect", min_effect)):
         if not 0 <= value < 1:
             raise UsageError(f"{name} is a mean preference of at least 0 and below 1, got {value!r}")
     two, values = two_systems(runs, base, new, weights)
     prefs = preferences(two, measure, clock=clock, weights=values, grid=grid)
     _, sign = prefs.pair_index(new, base)
-    effects = pair_effects(prefs, 1 - 2 * alpha if alpha < 0.5 else 0.5)
+    effects = pair_effects(prefs, level)
     mean = sign * float(effects.mean[0]) + 0.0
     low, high = sorted((sign * float(effects.low[0]), sign * float(effects.high[0])))
     decided, instances = int(effects.decided[0]), int(effects.instances[0])
@@ -114,15 +118,13 @@ def gate(
     p, method = _one_sided(float(tests.p[0]), mean, METHODS[int(tests.methods[0])])
     if margin > 0:
         p, method = (
-            _margin_p(
-                sign * float(effects.centre[0]), float(effects.error[0]), float(effects.degrees[0]), margin
-            ),
+            _margin_p(sign * float(effects.centre[0]), float(effects.error[0]), float(effects.degrees[0]), margin),
             "t",
         )
     worse = bool(p <= alpha and mean <= -min_effect and mean < -margin)
     return GateResult(
         worse=worse,
-        line=_line(worse, base, new, prefs, mean, low, high, p, decided, margin, min_effect, alpha),
+        line=_line(worse, base, new, prefs, mean, low, high, level, p, decided, margin, min_effect, alpha),
         base=base,
         new=new,
         measure=prefs.measure,
@@ -130,6 +132,7 @@ def gate(
         mean=mean,
         low=low,
         high=high,
+        level=level,
         p=p,
         method=method,
         instances=instances,
@@ -164,6 +167,7 @@ def _line(
     mean: float,
     low: float,
     high: float,
+    level: float,
     p: float,
     decided: int,
     margin: float,
@@ -172,7 +176,7 @@ def _line(
 ) -> str:
     on = f" by {prefs.clock}" if prefs.clock else ""
     count = len(prefs.instances)
-    limits = "" if np.isnan(low) else f" [{low:+.3f}, {high:+.3f}]"
+    limits = "" if np.isnan(low) else f", {100 * level:g} % interval {low:+.3f} to {high:+.3f},"
     facts = (
         f"{prefs.measure.upper()}{on} of {new} against {base}: mean {mean:+.3f}{limits} over {count} instances, "
         f"{decided} decided, one-sided p = {p:.3g}"

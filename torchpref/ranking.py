@@ -68,8 +68,8 @@ def rank(
         UsageError: an option out of range.
     """
     check_level(level)
-    if bootstrap < 0:
-        raise UsageError(f"the number of resamples must be at least 0, got {bootstrap!r}")
+    if isinstance(bootstrap, bool) or not isinstance(bootstrap, int) or bootstrap < 0:
+        raise UsageError(f"the number of resamples must be a whole number that is at least 0, got {bootstrap!r}")
     if scale not in SCALES:
         raise UsageError(f"unknown scale {scale!r}; use 'log-odds' or 'elo'")
     if scheme not in ("bootstrap", "bayesian"):
@@ -122,9 +122,7 @@ def rank(
         percentile=_rescaled(percentile, scale),
         rank=standing,
         rank_interval=torch.from_numpy(
-            np.stack(
-                [np.minimum(bounds[:, 0], standing.numpy()), np.maximum(bounds[:, 1], standing.numpy())], 1
-            )
+            np.stack([np.minimum(bounds[:, 0], standing.numpy()), np.maximum(bounds[:, 1], standing.numpy())], 1)
         ),
         share_first=replicates.share_first,
         mean_preference=means,
@@ -163,19 +161,14 @@ def rank_all(prefs: Mapping[str, Preferences], **options: object) -> dict[str, L
 
 def _same(mine: Preferences, other: Preferences) -> bool:
     """Whether two measures say the same of every instance and pair."""
-    if (
-        mine.systems != other.systems
-        or mine.instances != other.instances
-        or mine.sums.shape != other.sums.shape
-    ):
+    if mine.systems != other.systems or mine.instances != other.instances or mine.sums.shape != other.sums.shape:
         return False
     common = math.gcd(mine.unit, other.unit)
     return (
         torch.equal(mine.sums * (other.unit // common), other.sums * (mine.unit // common))
         and torch.equal(mine.trial_pairs, other.trial_pairs)
         and torch.equal(mine.weights, other.weights)
-        and int(mine.trial_pairs.max() if mine.trial_pairs.numel() else 0)
-        <= 1  # else permutations see single runs
+        and int(mine.trial_pairs.max() if mine.trial_pairs.numel() else 0) <= 1  # else permutations see single runs
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -11,6 +11,9 @@ from torchpref.findings import Finding
 from torchpref.io.checks import CHECKS, unusable_clock
 from torchpref.io.seen import Seen
 from torchpref.trajectories import MILLION, UNKNOWN, Trajectories
+
+if TYPE_CHECKING:
+    import polars
 
 __all__ = ["Audit", "ClockSummary", "SystemSummary", "audit", "unusable_clock"]
 
@@ -49,7 +52,7 @@ class SystemSummary:
     partial_return: float | None
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Audit:
     """What is in some runs, and what is suspicious about them.
 
@@ -101,7 +104,19 @@ class Audit:
             record[name] = list(record[name])
         return record
 
-    def __str__(self) -> str:
+    def to_frame(self) -> polars.DataFrame:
+        """A row per finding, worst first."""
+        import polars as pl
+
+        names = ("kind", "severity", "count", "message", "systems", "examples")
+        lists = {"count": pl.Int64, "systems": pl.List(pl.String), "examples": pl.List(pl.String)}
+        records = [finding.to_dict() for finding in self.findings]
+        return pl.DataFrame(
+            {name: [record[name] for record in records] for name in names},
+            schema={name: lists.get(name, pl.String) for name in names},
+        )
+
+    def __repr__(self) -> str:
         return "\n".join([*_described(self), *_suspicious(self)])
 
 

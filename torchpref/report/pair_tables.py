@@ -26,19 +26,47 @@ def comparison_tables(result: Comparison) -> list[RenderableType]:
     for name, one in result.measures.items():
         low, high = signed(one.low), signed(one.high)
         limits = f"{low} to {high}" if low and high else None
-        add(measures, name.upper(), signed(one.mean), limits, _p(one.p), one.won, one.lost, one.tied, one.reversal or None)
+        add(
+            measures,
+            name.upper(),
+            signed(one.mean),
+            limits,
+            _p(one.p),
+            one.won,
+            one.lost,
+            one.tied,
+            one.reversal or None,
+        )
     note = (
-        "p: two-sided sign-flip test over instances, for each measure by itself. Without: the number of instances without "
+        f"p: two-sided, for each measure by itself; {_tests(result)}. Without: the number of instances without "
         "which the mean preference would lose its sign."
     )
     parts: list[RenderableType] = [Text(printable(head)), Text(""), measures, Text(note)]
     lr = result.measures.get("lr")
     if lr is not None:
         parts += _split(result, lr)
-    chosen = next((result.measures[name] for name in ("rpp", "lr", "ipp", "spl", "pr", "sr") if name in result.measures), None)
+    chosen = next(
+        (result.measures[name] for name in ("rpp", "lr", "ipp", "spl", "pr", "sr") if name in result.measures), None
+    )
     if chosen is not None:
         parts += _levels(chosen) + _deciding(result, chosen)
     return parts
+
+
+#: How p was found, in words.
+_TESTS = {
+    "binomial": "sign flips over instances",
+    "enumeration": "sign flips over instances",
+    "lattice": "sign flips over instances",
+    "simulation": "sign flips over instances",
+    "label permutation": "trial labels permuted within instances, since runs differ in number",
+    "paired t": "t over instances",
+}
+
+
+def _tests(result: Comparison) -> str:
+    used = dict.fromkeys(_TESTS[one.method] for one in result.measures.values() if one.method in _TESTS)
+    return " and ".join(used) or "nothing to test"
 
 
 def _p(value: float) -> str:

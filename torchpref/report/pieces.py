@@ -20,6 +20,10 @@ PLAIN = Box("    \n    \n -- \n    \n    \n    \n    \n    \n", ascii=True)
 FINE = Box("    \n    \n ── \n    \n    \n    \n    \n    \n")
 
 
+#: Tables are laid out for at least this many columns.
+NARROWEST = 72
+
+
 def render(parts: Sequence[RenderableType], width: int = 100, ascii_only: bool = False) -> str:
     """Parts as plain text, without blanks at the ends of lines.
 
@@ -31,6 +35,7 @@ def render(parts: Sequence[RenderableType], width: int = 100, ascii_only: bool =
     import io
 
     buffer = io.StringIO()
+    width = max(width, NARROWEST)  # a terminal that is narrower still wraps lines; names would vanish from tables
     console = Console(file=buffer, width=width, color_system=None, force_terminal=False, legacy_windows=False)
     _print(console, parts, ascii_only)
     return "\n".join(line.rstrip() for line in buffer.getvalue().splitlines()).rstrip("\n")
@@ -41,6 +46,8 @@ def print_parts(parts: Sequence[RenderableType], file: IO[str]) -> None:
     if not parts:
         return
     console = Console(file=file, highlight=False)
+    if console.width < NARROWEST:
+        console.width = NARROWEST
     if console.is_terminal:
         _print(console, parts, console.options.ascii_only)
     else:

@@ -70,13 +70,19 @@ def _tie_rates(result: Evaluation) -> list[RenderableType]:
     overview = table(("measure", "<"), "ties", ("", "<"), "run pairs")
     for name, measured in result.measures.items():
         full = 0 if math.isnan(measured.tie_rate) else round(_BAR * measured.tie_rate)
-        share = percent(measured.tie_rate, 2) or "no clock"
+        clockless = measured.preferences is None or (measured.run_pairs == 0 and _without_known_times(result, name))
+        share = percent(measured.tie_rate, 2) or ("no clock" if clockless else "–")
         add(overview, _title(name), share, "█" * full + "░" * (_BAR - full), f"{measured.run_pairs:,}")
     parts = [heading("Tie rates", "the share of run pairs that a measure cannot tell apart"), overview]
     benchmarks = list(next(iter(result.measures.values())).benchmarks)
     if len(benchmarks) > 1:
         parts += [Text(""), _tie_rates_by_benchmark(result, benchmarks)]
     return parts
+
+
+def _without_known_times(result: Evaluation, name: str) -> bool:
+    """Whether a measure that needs a clock found no time on it for any system."""
+    return describe(name).temporal and any(finding.kind == "unusable_clock" for finding in result.findings)
 
 
 def _tie_rates_by_benchmark(result: Evaluation, benchmarks: Sequence[str]) -> Table:
@@ -117,9 +123,9 @@ def _board(result: Evaluation, name: str) -> list[RenderableType]:
     parts = [title, board]
     if measured.status != "ok":
         parts.append(Text(printable(f"Scores: {measured.status}"), style="yellow"))
-    if measured.board is not None:
+    if measured.board is not None and measured.board.systems:
         parts += _trust(measured.board)
-    if name == "lr":
+    if name == "lr" and any(row["rank"] is not None for row in result.rows(name)):
         parts += _split(result, measured)
     return parts
 
@@ -127,7 +133,9 @@ def _board(result: Evaluation, name: str) -> list[RenderableType]:
 def _trust(board: Leaderboard) -> list[RenderableType]:
     """What of the order can be relied on: rank intervals, who comes first how often, who cannot be told apart."""
     level = f"{100 * board.level:g} %"
-    trust = table("rank", ("system", "<"), "score", f"{level} interval", f"{level}\nranks", "comes\nfirst", ("group", "<"))
+    trust = table(
+        "rank", ("system", "<"), "score", f"{level} interval", f"{level}\nranks", "comes\nfirst", ("group", "<")
+    )
     for row in board.rows():
         letters = "".join(chr(96 + group) if group <= 26 else f"({group})" for group in row["groups"])
         low, high = signed(row["low"], 2), signed(row["high"], 2)

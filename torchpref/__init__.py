@@ -37,6 +37,10 @@ _EXPORTS = {
     "influence": "influence",
     "budget_curves": "budget",
     "meta_evaluate": "meta",
+    "mean_preferences": "mean_preferences",
+    "MeanPreferences": "mean_preferences",
+    "stream_preferences": "streaming",
+    "sharded_preferences": "distributed",
     "TorchPrefError": "errors",
     "DataError": "errors",
     "UsageError": "errors",
@@ -50,6 +54,7 @@ if TYPE_CHECKING:
     from torchpref.bradley_terry import bradley_terry as bradley_terry
     from torchpref.budget import budget_curves as budget_curves
     from torchpref.comparison import compare as compare
+    from torchpref.distributed import sharded_preferences as sharded_preferences
     from torchpref.errors import DataError as DataError
     from torchpref.errors import MissingExtraError as MissingExtraError
     from torchpref.errors import TorchPrefError as TorchPrefError
@@ -64,6 +69,8 @@ if TYPE_CHECKING:
     from torchpref.io.audit import audit as audit
     from torchpref.io.convert import convert as convert
     from torchpref.io.convert import formats as formats
+    from torchpref.mean_preferences import MeanPreferences as MeanPreferences
+    from torchpref.mean_preferences import mean_preferences as mean_preferences
     from torchpref.measures import MEASURES as MEASURES
     from torchpref.meta import meta_evaluate as meta_evaluate
     from torchpref.planning import plan as plan
@@ -73,6 +80,7 @@ if TYPE_CHECKING:
     from torchpref.ranking import rank as rank
     from torchpref.ranking import rank_all as rank_all
     from torchpref.significance import significance as significance
+    from torchpref.streaming import stream_preferences as stream_preferences
     from torchpref.trajectories import Trajectories as Trajectories
 
 

@@ -44,6 +44,10 @@ def test_trl(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert found["reward"].group_size == 8
 
 
+def test_the_readme_shows_the_example_that_runs() -> None:
+    assert f"```python\n{example('trl')}```" in (DOCS.parent / "README.md").read_text(encoding="utf-8")
+
+
 def test_hooks_are_python() -> None:
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / "hooks.md").read_text(), re.DOTALL)
     assert len(blocks) == 6

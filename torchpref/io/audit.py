@@ -109,7 +109,7 @@ class Audit:
         import polars as pl
 
         names = ("kind", "severity", "count", "message", "systems", "examples")
-        lists = {"count": pl.Int64, "systems": pl.List(pl.String), "examples": pl.List(pl.String)}
+        lists: dict[str, Any] = {"count": pl.Int64, "systems": pl.List(pl.String), "examples": pl.List(pl.String)}
         records = [finding.to_dict() for finding in self.findings]
         return pl.DataFrame(
             {name: [record[name] for record in records] for name in names},

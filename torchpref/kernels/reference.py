@@ -92,7 +92,7 @@ class _Block:
             gap = torch.where(own, level[:, None, None, None] - below, 0)
             lr = torch.where(own & (sign != 0), sign, lr)
             rpp += gap * sign
-            ipp += gap * _interval_sign(sign, at_a, at_b, since_a, since_b)
+            ipp += gap * interval_sign(sign, at_a, at_b, since_a, since_b)
             below = torch.where(own, level[:, None, None, None], below)
             since_a = torch.where(own, at_a, since_a)
             since_b = torch.where(own, at_b, since_b)
@@ -130,7 +130,7 @@ def level_sign(at_a: Tensor, at_b: Tensor, bound_a: Tensor | None, bound_b: Tens
     return (latest_a < earliest_b).long() - (latest_b < earliest_a).long()
 
 
-def _interval_sign(sign: Tensor, at_a: Tensor, at_b: Tensor, since_a: Tensor, since_b: Tensor) -> Tensor:
+def interval_sign(sign: Tensor, at_a: Tensor, at_b: Tensor, since_a: Tensor, since_b: Tensor) -> Tensor:
     """The sign of IPP for the interval that ends at a level: who took less time for it.
 
     Where one of the runs did not get to the level, the sign of the level itself; where both did, the shorter time wins,

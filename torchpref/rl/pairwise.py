@@ -21,7 +21,7 @@ from torch import Tensor
 
 from torchpref.grid import LEVEL_PAD
 from torchpref.kernels import choice
-from torchpref.kernels.reference import _interval_sign, level_sign
+from torchpref.kernels.reference import interval_sign, level_sign
 from torchpref.measures import TIE_TOLERANCE
 from torchpref.rl.rollouts import Rollouts
 from torchpref.trajectories import MILLION, NEVER
@@ -173,6 +173,6 @@ class _Levels:
             # When each had reached the pair's level before this one: a curve is flat inside its own intervals.
             since = torch.where(before >= their_before, self.ticks[..., :-2].unsqueeze(1), at)
             their_since = torch.where(their_before >= before, theirs(rivals.ticks, place), their_at)
-            sign = _interval_sign(sign, at, their_at, since, their_since)
+            sign = interval_sign(sign, at, their_at, since, their_since)
         alone = theirs(rivals.levels, place + 1) != level
         return (gap.long() * sign * (1 + alone.long())).sum(-1)

@@ -140,6 +140,7 @@ def test_nothing_but_ties() -> None:
     assert (ties.count, ties.severity, ties.examples) == (2, "note", ("x", "z")) and "1 of them" in ties.message
     every = found(of([("a", "x", 1, 3), ("b", "x", 1, 3)]), "nothing_but_ties")
     assert (every.count, every.severity) == (1, "warning")
+    assert "reached anything" not in every.message
 
 
 def test_similar_names() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import polars as pl
 import pytest
 
 from torchpref import DataError, Trajectories
+from torchpref.errors import UsageError
 from torchpref.io import read, read_tidy
 
 ROWS: list[dict[str, Any]] = [
@@ -240,3 +242,17 @@ def test_a_damaged_line_far_down_is_named(tmp_path: Path) -> None:
     (tmp_path / "runs.jsonl").write_text("\n\n".join(rows))
     with pytest.raises(DataError, match=r"runs\.jsonl, line 301: success is 3"):
         read(tmp_path / "runs.jsonl")
+
+
+def test_a_resolution_of_a_clock_that_is_not_there() -> None:
+    with pytest.raises(UsageError, match=r"for the clock 'foo', which is not there; there is steps, cost"):
+        Trajectories.from_frame(FRAME, resolution={"foo": 1.0})
+
+
+def test_streams_are_told_what_to_do(tmp_path: Path) -> None:
+    with pytest.raises(UsageError, match=r"-: standard input is not read; write what it gives to a file first"):
+        read("-")
+    if hasattr(os, "mkfifo"):
+        os.mkfifo(tmp_path / "pipe")
+        with pytest.raises(DataError, match=r"pipe: neither a file nor a folder .*write what it gives to a file first"):
+            read(tmp_path / "pipe")

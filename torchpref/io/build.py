@@ -71,6 +71,12 @@ def build(
             f"map a column to it with columns, such as {clock}=COLUMN"
             + ("" if clock in CLOCKS else f" (clocks are named {', '.join(CLOCKS)})")
         )
+    strange = [name for name in resolution or () if name not in points.clocks]
+    if strange:
+        raise UsageError(
+            f"{tidy.place}: a resolution is given for the clock {strange[0]!r}, which is not there; there is "
+            f"{', '.join(points.clocks)}"
+        )
     default = clock or _usable_clock(points)
     sizes = {name: (resolution or {}).get(name, default_resolution(name)) for name in points.clocks}
     reached = levels(points, notes)

@@ -253,8 +253,10 @@ def ties(seen: Seen) -> Iterator[Finding]:
     everything = bool(tied[several].all())
     yield from finding(
         "nothing_but_ties",
-        f"instances on which every comparison is a tie on clock {clock!r}, {int(nothing.sum())} of them because no run reached "
-        "anything" + (": nothing in these data tells the systems apart" if everything else "") + "; instances",
+        f"instances on which every comparison is a tie on clock {clock!r}"
+        + (f", {int(nothing.sum())} of them because no run reached anything" if nothing.any() else "")
+        + (": nothing in these data tells the systems apart" if everything else "")
+        + "; instances",
         int(tied.sum()),
         (),
         seen.examples(tied),

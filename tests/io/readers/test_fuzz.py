@@ -25,7 +25,7 @@ from reader_logs import DATA, LOGS, log
 
 from torchpref.errors import TorchPrefError, TorchPrefWarning
 from torchpref.io.build import build
-from torchpref.io.readers import detect_format, reader_named
+from torchpref.io.readers import detect_format, hdf5, reader_named
 from torchpref.io.readers.archives import Archive
 from torchpref.io.readers.base import Source
 
@@ -247,7 +247,8 @@ def test_damaged_logs(quick: Path, name: str) -> None:
 
 
 @pytest.mark.slow
-def test_damaged_hdf5(quick: Path) -> None:
+def test_damaged_hdf5(quick: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(hdf5, "SECONDS", 3.0)
     run("minari", prepared(quick, "minari"), damaged)
 
 

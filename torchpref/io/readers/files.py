@@ -55,6 +55,8 @@ def _expand(path: str | os.PathLike[str]) -> list[Path]:
         if matches:
             return [Path(match) for match in matches]
         raise UsageError(f"{text}: no file matches this pattern")
+    if text == "-":
+        raise UsageError("-: standard input is not read; write what it gives to a file first, and name that file")
     raise UsageError(f"{text}: no such file or folder")
 
 
@@ -68,7 +70,10 @@ def _files(root: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
         yield root, (info.st_dev, info.st_ino)
         return
     if not stat.S_ISDIR(info.st_mode):
-        raise DataError(f"{root}: neither a file nor a folder")
+        raise DataError(
+            f"{root}: neither a file nor a folder (a pipe or a device?); write what it gives to a file first, "
+            "and name that file"
+        )
     entered = {(info.st_dev, info.st_ino)}
     pending = [root]
     while pending:

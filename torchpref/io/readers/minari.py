@@ -8,15 +8,13 @@ options. Nothing outside the file is followed. Source: Farama-Foundation/Minari,
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
-from importlib import import_module
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import closing
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from torchpref.errors import DataError, MissingExtraError
+from torchpref.errors import MissingExtraError
 from torchpref.io.readers.base import Reader, Source
 from torchpref.io.readers.episodes_common import (
     MAX_STEPS,
@@ -27,6 +25,7 @@ from torchpref.io.readers.episodes_common import (
     episode_of,
     rule_of,
 )
+from torchpref.io.readers.hdf5 import answers
 from torchpref.io.readers.naming import GENERIC, folder
 from torchpref.io.readers.records import Notes, several, text_of
 from torchpref.io.readers.runs import Runs
@@ -35,7 +34,7 @@ if TYPE_CHECKING:
     from torchpref.io.tidy import Tidy
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
-_EPISODE = re.compile(r"episode_(\d{1,12})")
+_ARRAYS = ("rewards", "terminations", "truncations")
 
 
 def detect(source: Source) -> bool:
@@ -52,86 +51,44 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
     """One run per episode."""
     READER.check_options(options)
     rule = rule_of(options)
-    try:
-        h5py = import_module("h5py")
-    except ImportError as error:
-        raise MissingExtraError("h5py", "minari") from error
+    if find_spec("h5py") is None:
+        raise MissingExtraError("h5py", "minari")
     notes = Notes()
     runs = Runs(notes, "return")
     for source in sources:
-        if companion(source):
-            continue
-        try:
-            with h5py.File(source.path, "r") as file:
-                _file(file, source.path, rule, runs, h5py)
-        except (
-            OSError,
-            RuntimeError,
-            KeyError,
-            TypeError,
-            ValueError,
-            AttributeError,
-            OverflowError,
-            MemoryError,
-        ) as error:
-            if isinstance(error, DataError) or type(error).__module__.startswith("torchpref"):
-                raise
-            raise DataError(f"{source.path}: HDF5 that cannot be read ({error}); was it cut short?") from error
+        if not companion(source):
+            with closing(answers(source.path, _ARRAYS, SUCCESS_KEYS, MAX_STEPS + 1)) as found:
+                _file(found, source.path, rule, runs)
     return runs.tidy(several([source.path for source in sources]))
 
 
-def _file(file: Any, path: Path, rule: Rule, runs: Runs, h5py: Any) -> None:
-    names = sorted((int(match[1]), name) for name in file if (match := _EPISODE.fullmatch(name)))
-    if not names:
-        raise DataError(f"{path}: no group episode_0; is this a Minari data set?")
-    system = rule.system or text_of(_plain(file.attrs.get("dataset_id"))) or folder(path, GENERIC)
-    for number, name in names:
-        where = f"{path}: {name}"
-        group = _own(file, name, h5py)
-        if not isinstance(group, h5py.Group) or "rewards" not in group:
+def _file(found: Iterable[tuple[Mapping[str, Any], Any]], path: Path, rule: Rule, runs: Runs) -> None:
+    """One run per episode among the answers about a file."""
+    system = ""
+    arrays: dict[str, Any] = {}
+    for answer, data in found:
+        if answer["kind"] == "file":
+            system = rule.system or text_of(answer["dataset_id"]) or folder(path, GENERIC)
+        elif answer["kind"] == "array":
+            arrays[answer["name"]] = data
+        elif answer["kind"] == "unreadable":
+            where = f"{path}: {answer['name']}"
             runs.notes.add("records_unreadable", "records that are no objects were left out", example=where)
-            continue
-        arrays = {
-            key: _array(group, key, where, h5py) for key in ("rewards", "terminations", "truncations") if key in group
-        }
-        infos = _own(group, "infos", h5py) if "infos" in group else None
-        if isinstance(infos, h5py.Group):
-            arrays |= {key: _array(infos, key, where, h5py) for key in SUCCESS_KEYS if key in infos}
-        seed = text_of(_plain(group.attrs.get("seed")))
-        if seed is None:
-            runs.notes.add(
-                "episodes_without_seed",
-                "episodes without a seed are matched by their number, which says nothing unless all systems ran the same",
-                system=system,
-                example=where,
-            )
-        add_episode(
-            runs, rule, system, seed or str(number), episode_of(arrays, where), where, identity=f"{path}#{name}"
-        )
-
-
-def _own(group: Any, name: str, h5py: Any) -> Any:
-    """A member of a group, unless it is a link to another file."""
-    if isinstance(group.get(name, getlink=True), h5py.ExternalLink):
-        raise DataError(f"{group.file.filename}: {name} is a link to another file, which is not followed")
-    return group[name]
-
-
-def _array(group: Any, name: str, where: str, h5py: Any) -> Any:
-    data = _own(group, name, h5py)
-    if not isinstance(data, h5py.Dataset):
-        raise DataError(f"{where}: {name} is no array")
-    if data.size is None or data.size > MAX_STEPS + 1 or data.is_virtual or data.external:
-        raise DataError(f"{where}: {name} of shape {data.shape} is not read (too large, or kept in another file)")
-    return data[()]
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, bytes):
-        return value.decode("utf-8", "replace")
-    if isinstance(value, np.generic):
-        return value.item()
-    return value if isinstance(value, str | int) else None
+        else:
+            where = f"{path}: {answer['name']}"
+            seed = text_of(answer["seed"])
+            if seed is None:
+                runs.notes.add(
+                    "episodes_without_seed",
+                    "episodes without a seed are matched by their number, which says nothing unless all systems ran the "
+                    "same",
+                    system=system,
+                    example=where,
+                )
+            instance = seed or str(answer["number"])
+            identity = f"{path}#{answer['name']}"
+            add_episode(runs, rule, system, instance, episode_of(arrays, where), where, identity=identity)
+            arrays = {}
 
 
 READER = Reader(

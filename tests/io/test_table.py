@@ -256,3 +256,12 @@ def test_streams_are_told_what_to_do(tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "pipe")
         with pytest.raises(DataError, match=r"pipe: neither a file nor a folder .*write what it gives to a file first"):
             read(tmp_path / "pipe")
+
+
+def test_times_that_are_too_large_to_be_exact_are_counted() -> None:
+    def kinds(*steps: int) -> dict[str, int]:
+        frame = pl.DataFrame({"system": ["a", "b"], "instance": ["x", "x"], "return": [1.0, 1.0], "steps": steps})
+        return {finding.kind: finding.count for finding in Trajectories.from_frame(frame).findings}
+
+    assert kinds(9007199254740992, 9007199254740993) == {"rounded_times": 2}
+    assert kinds(9007199254740990, 9007199254740991) == {}

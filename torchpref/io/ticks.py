@@ -12,6 +12,9 @@ from torchpref.io.notes import Notes
 from torchpref.io.points import Floats, Points
 from torchpref.trajectories import LARGEST_TICK, UNKNOWN, ticks_per_unit
 
+#: From here on float64, in which times are read, does not hold every whole number.
+_EXACT = 2.0**53
+
 
 def ticks(points: Points, clock: str, resolution: float, notes: Notes) -> NDArray[np.int64]:
     """The ticks of one clock per point, UNKNOWN where the time is not known, never falling within a run.
@@ -37,6 +40,15 @@ def ticks(points: Points, clock: str, resolution: float, notes: Notes) -> NDArra
         raise DataError(
             f"{place} ({points.say(int(run[point]))}): the time {value} of clock {clock!r} cannot be used; {remedy}"
         )
+    large = known & (scaled >= _EXACT)
+    notes.add(
+        "rounded_times",
+        f"times on clock {clock!r} of 2**53 ticks or more are rounded, so that those close together may become one (subtract "
+        "the start of the run, or give a coarser resolution); points",
+        int(large.sum()),
+        systems=points.system[run[large]],
+        rows=points.rows[large],
+    )
     result = np.where(known, np.rint(scaled), UNKNOWN).astype(np.int64)
     held = running_maximum(run, result)
     back = known & (result < held)

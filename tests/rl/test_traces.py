@@ -56,3 +56,19 @@ def test_rewards_become_curves() -> None:
     assert curve_of_rewards(torch.full((10, 1), 0.1))[-1] == 1.0  # float32 sums to a little more
     assert curve_of_rewards(torch.tensor([-5.0, 5.0, 10.0]), 10.0).tolist() == [0.0, 0.0, 1.0]
     assert curve_of_rewards(torch.tensor([2.0])).tolist() == [2.0]  # for preference_rewards to refuse
+
+
+def test_a_divisor_of_the_group_is_noticed_once():
+    """Groups of four that are halves of groups of eight; the same prompt with other columns is another group."""
+    from torchpref.errors import TorchPrefWarning
+    from torchpref.rl import PreferenceReward
+
+    prompts, ones = ["a"] * 8 + ["b"] * 8, [[1.0]] * 16
+    half = PreferenceReward("curve", group_size=4)
+    seeds = {"seed": [0] * 8 + [1] * 8}
+    with pytest.warns(TorchPrefWarning, match="all 4 groups of 4 completions .* larger than group_size=4"):
+        half(prompts, prompts, curve=ones, **seeds)
+    half(prompts, prompts, curve=ones, **seeds)
+    whole = PreferenceReward("curve", group_size=8)
+    whole(prompts, prompts, curve=ones)
+    whole(["a"] * 16, ["a"] * 16, curve=ones, **seeds)

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import torch
 import torch.distributed as dist
 
-from torchpref.errors import DataError, UsageError
+from torchpref.errors import DataError, TorchPrefWarning, UsageError
 from torchpref.measures import describe
 from torchpref.rl.rewards import DEFAULT_WEIGHT, Anchor, Output, preference_rewards
 from torchpref.rl.traces import Trace, pad_traces
@@ -70,6 +71,7 @@ class PreferenceReward:
         self.trace = trace
         self.group_size = group_size
         self.gather = gather
+        self._warned = False
         self.options: dict[str, Any] = {
             "measure": describe(measure).name,
             "clock": clock,
@@ -96,6 +98,7 @@ class PreferenceReward:
         **columns: Sequence[Any],
     ) -> list[float | None]:
         """The reward of every completion of this process; None for those that cannot be scored."""
+        self._check_neighbours(prompts, columns)
         rows: list[tuple[str, Trace | None]] = []
         for position, prompt in enumerate(prompts):
             row: Row = {name: values[position] for name, values in columns.items()}
@@ -161,6 +164,28 @@ class PreferenceReward:
                     "If an environment's reset adds an observation to the prompt, take its seed from the data set"
                 )
 
+    def _check_neighbours(self, prompts: Sequence[Any], columns: Mapping[str, Sequence[Any]]) -> None:
+        """Warn once where every group stands beside one of the same row of the data: these may be parts of one group."""
+        size = self.group_size
+        if self._warned or len(prompts) < 2 * size or len(prompts) % size:
+            return
+        rows = [
+            _fingerprint([prompts[i], *(columns[name][i] for name in sorted(columns))]) for i in range(len(prompts))
+        ]
+        groups = [rows[start] for start in range(0, len(rows), size) if len(set(rows[start : start + size])) == 1]
+        last = len(groups) - 1
+        if len(groups) * size == len(rows) and all(
+            (i > 0 and groups[i - 1] == groups[i]) or (i < last and groups[i + 1] == groups[i]) for i in range(last + 1)
+        ):
+            self._warned = True
+            warnings.warn(
+                f"all {len(groups)} groups of {size} completions stand beside a group of the same row of the data: if "
+                f"num_generations of the GRPOConfig is larger than group_size={size}, make them equal, or completions are "
+                "compared with a part of their group only",
+                TorchPrefWarning,
+                stacklevel=3,
+            )
+
     def __repr__(self) -> str:
         options = ", ".join(f"{name}={value!r}" for name, value in self.options.items() if value is not None)
         return f"PreferenceReward(trace={self.trace!r}, group_size={self.group_size}, {options})"
@@ -172,11 +197,15 @@ def _text(completion: Any) -> str:
         return completion
     said = []
     for message in completion or ():
-        content = message.get("content") if isinstance(message, Mapping) and message.get("role") == "assistant" else None
+        content = (
+            message.get("content") if isinstance(message, Mapping) and message.get("role") == "assistant" else None
+        )
         if isinstance(content, str):
             said.append(content)
         elif content:
-            said += [part["text"] for part in content if isinstance(part, Mapping) and isinstance(part.get("text"), str)]
+            said += [
+                part["text"] for part in content if isinstance(part, Mapping) and isinstance(part.get("text"), str)
+            ]
     return "\n".join(said)
 
 

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
 
 import pytest
@@ -178,3 +179,94 @@ def test_the_audit_is_a_table_too(table):
     assert frame["kind"].to_list() == [finding.kind for finding in found.findings]
     assert repr(found) == str(found) and "Audit(" not in repr(found)
     assert tp.audit(tp.Trajectories(torch.ones(1, 1, 1))).to_frame().columns == frame.columns
+
+
+# ------------------------------------------------------------------------------------------- data without known times
+
+
+def test_without_known_times_no_table_names_a_clock(capsys, table):
+    out = run(capsys, "evaluate", table)[1]
+    assert out.startswith("2 systems, 2 instances, no known times\n")
+    assert "median" not in out and ", by steps" not in out
+    assert ", no known times)" in tp.evaluate(tp.read(table)).to_markdown().replace("\\", "")
+
+
+def test_compare_and_gate_say_that_only_what_was_reached_counts(capsys, table):
+    out = run(capsys, "compare", table, "a", "b")[1]
+    assert "no known times: above 0" in out and "only what was reached is compared" in out and "clock steps" not in out
+    assert "no known times" in repr(tp.compare(tp.read(table), "a", "b"))
+    out = run(capsys, "gate", table, "a", "b")[1]
+    assert "no times known and so only what was reached compared" in out and "by steps" not in out
+    code, out, _ = run(capsys, "gate", table, "a", "b", "--measure", "sr")
+    assert code == 0 and "times" not in out
+    assert tp.gate(tp.read(table), "a", "b").to_dict()["known_times"] is False
+
+
+def test_prices_of_zero_are_no_known_times_unless_they_are_kept(capsys, tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("system,instance,success,cost\na,1,1,0\nb,1,0,0\n")
+    assert "no known times" in run(capsys, "evaluate", path)[1]
+    assert "clock cost" in run(capsys, "evaluate", path, "--zero-time", "keep")[1]
+
+
+def test_one_system_without_times_has_no_leaderboard_of_times(capsys, tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("system,instance,success\na,1,1\na,2,0\n")
+    out = run(capsys, "evaluate", path, "--bootstrap", "20")[1]
+    assert out.startswith("1 system, 2 instances, ")
+    assert out.count("Ranks hold together") == 2  # SR and PR
+    assert run(capsys, "audit", path)[1].startswith("1 system, 2 instances, 2 runs ")
+
+
+def test_only_the_chosen_clock_is_warned_about(capsys, tmp_path):
+    path = tmp_path / "runs.csv"
+    path.write_text("system,instance,success,steps,time\na,1,1,0,3\nb,1,1,0,4\na,2,1,,3\nb,2,0,0,4\n")
+    assert "clock 'steps'" not in run(capsys, "compare", path, "a", "b", "--clock", "time")[1]
+    assert "clock 'steps'" in run(capsys, "compare", path, "a", "b", "--clock", "steps")[1]
+
+
+# ------------------------------------------------------------------------------------------- streams and files, again
+
+
+def test_help_whose_reader_leaves_early(table):
+    done = shell("torchpref evaluate --help | true", table.parent)
+    assert done.returncode == 0 and done.stderr == ""
+
+
+def test_escaped_names_keep_columns_aligned(tmp_path):
+    (tmp_path / "runs.csv").write_text("system,instance,success\naa,1,1\nbé,1,0\naa,2,1\nbé,2,1\n", encoding="utf-8")
+    done = shell("LC_ALL=C torchpref evaluate runs.csv --measure sr", tmp_path)
+    rows = [line for line in done.stdout.splitlines() if line.startswith("   ") and line.endswith(" 2")]
+    assert r"b\xe9" in rows[1] and rows[0].index("+0.500") == rows[1].index("-0.500")
+
+
+def test_a_second_name_of_an_input_is_that_input(capsys, table, tmp_path):
+    os.link(table, tmp_path / "same.csv")
+    code, _, err = run(capsys, "audit", table, "--json", tmp_path / "same.csv")
+    assert code == 2 and "is read as well" in err
+
+
+RESULTS = {
+    "bradley_terry": "BradleyTerry",
+    "budget": "BudgetCurves",
+    "comparison": "Comparison",
+    "evaluation": "Evaluation",
+    "gating": "GateResult",
+    "influence": "Influence",
+    "io.audit": "Audit",
+    "leaderboard": "Leaderboard",
+    "meta.result": "MetaEvaluation",
+    "planning": "Plan",
+    "significance": "Significance",
+}
+
+
+@pytest.mark.parametrize("module", RESULTS)
+def test_results_are_records_and_tables(module):
+    result = getattr(import_module(f"torchpref.{module}"), RESULTS[module])
+    assert callable(getattr(result, "to_dict", None)) and callable(getattr(result, "to_frame", None))
+
+
+def test_a_gate_is_a_row(table):
+    result = tp.gate(tp.read(table), "a", "b")
+    assert result.to_frame().to_dicts() == [result.to_dict()]

@@ -285,7 +285,10 @@ def main(arguments: Sequence[str] | None = None) -> None:
         sys.exit(0)
     except OSError as error:
         _leave(f"the result could not be written ({error.strerror or error})", 2)
-    except SystemExit:
+    except SystemExit as ended:
+        if isinstance(ended.__context__, BrokenPipeError):  # typer makes it a failure, but nobody reads any longer
+            out.silence()
+            sys.exit(0)
         try:
             sys.stdout.flush()
         except BrokenPipeError:

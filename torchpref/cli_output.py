@@ -141,7 +141,7 @@ def _reads(given: str, path: str) -> bool:
     target = os.path.realpath(path)
     for each in [given] if os.path.exists(given) else glob.glob(given, recursive=True):
         real = os.path.realpath(each)
-        if real == target or (os.path.isdir(real) and target.startswith(os.path.join(real, ""))):
+        if os.path.samefile(real, target) or (os.path.isdir(real) and target.startswith(os.path.join(real, ""))):
             return True
     return False
 

@@ -105,6 +105,7 @@ class Comparison:
     Attributes:
         first, second: names of the systems.
         clock: the clock compared on; None if only SR and PR were compared.
+        known_times: whether any run of the two has a known time on it; if not, only what was reached is compared.
         level: level of the intervals.
         measures: a :class:`MeasureComparison` per measure.
         seed: of the simulation, where a p-value was simulated.
@@ -116,6 +117,7 @@ class Comparison:
     level: float
     measures: dict[str, MeasureComparison]
     seed: int
+    known_times: bool = True
 
     def __getitem__(self, measure: str) -> MeasureComparison:
         """The comparison under one measure."""
@@ -163,13 +165,14 @@ class Comparison:
             "first": self.first,
             "second": self.second,
             "clock": self.clock,
+            "known_times": self.known_times,
             "level": self.level,
             "seed": self.seed,
             "measures": measures,
         }
 
     def __repr__(self) -> str:
-        on = f" by {self.clock}" if self.clock else ""
+        on = f" by {self.clock}" if self.clock and self.known_times else ", no known times" if self.clock else ""
         head = f"{self.first} − {self.second}{on}: above 0 prefers {self.first}"
         percent = f"{100 * self.level:g} % interval"
         lines = [head, f"  {'':<4}  {'mean':>7}  {percent:>18}  {'p':>8}  {'won':>5} {'lost':>5} {'tied':>5}"]
@@ -217,6 +220,8 @@ def compare(
         UsageError: an unknown system or measure.
         DataError: the two share no instance.
     """
+    from torchpref.io.checks import known_times
+
     number = resolve_seed(seed)
     names = resolve_measures(measures)
     if measures == "all" and not runs.clocks:
@@ -227,7 +232,8 @@ def compare(
     for name, prefs in all_preferences(two[0], names, clock=clock, weights=two[1], grid=grid).items():
         found[name] = _compare(prefs, first, second, level, number)
         clock_used = clock_used or prefs.clock
-    return Comparison(first, second, clock_used, level, found, number)
+    known = clock_used is not None and known_times(two[0], clock_used)
+    return Comparison(first, second, clock_used, level, found, number, known)
 
 
 def two_systems(

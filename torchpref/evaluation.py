@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from jaxtyping import Float, Int
@@ -141,6 +142,13 @@ class Evaluation:
     def systems(self) -> tuple[str, ...]:
         """Names of the systems, in the order of all arrays."""
         return self.runs.systems
+
+    @cached_property
+    def known_times(self) -> bool:
+        """Whether any run has a known time on the clock."""
+        from torchpref.io.checks import known_times
+
+        return self.clock is not None and known_times(self.runs, self.clock)
 
     def __getitem__(self, measure: str) -> MeasureResult:
         """The result of one measure, by its name in any case."""

@@ -245,7 +245,9 @@ def _boards(prefs: Mapping[str, Preferences], bootstrap: int, seed: int) -> dict
 
 
 def _same(first: Preferences, second: Preferences) -> bool:
-    """Whether Δ of every instance and pair, and the number of trial pairs behind it, are the same."""
+    """Whether Δ of every instance and pair of the same systems, and the number of trial pairs behind it, are the same."""
+    if first.systems != second.systems:
+        return False
     common = math.gcd(first.unit, second.unit)
     return (
         torch.equal(first.trial_pairs, second.trial_pairs)

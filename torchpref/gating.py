@@ -13,9 +13,12 @@ from torchpref.errors import UsageError
 from torchpref.grid import Grid
 from torchpref.pair_tests import METHODS, sign_flip_tests
 from torchpref.preferences import Preferences, Weights, preferences
+from torchpref.report.numbers import counted
 from torchpref.resampling import Seed, resolve_seed
 
 if TYPE_CHECKING:
+    import polars
+
     from torchpref.trajectories import Trajectories
 
 
@@ -28,6 +31,7 @@ class GateResult:
         line: the decision in one line.
         base, new: names.
         measure, clock: compared by.
+        known_times: whether any run of the two has a known time on the clock; if not, only what was reached is compared.
         mean: Δ̄(new, base).
         low, high: its two-sided interval at level 1 − 2α, whose upper limit is the one-sided limit at 1 − α.
         level: 1 − 2α.
@@ -54,6 +58,7 @@ class GateResult:
     margin: float
     min_effect: float
     alpha: float
+    known_times: bool = True
 
     @property
     def exit_code(self) -> int:
@@ -67,6 +72,12 @@ class GateResult:
         """Plain values; None where a value does not exist."""
         values = vars(self) | {"exit_code": self.exit_code}
         return {key: None if isinstance(value, float) and np.isnan(value) else value for key, value in values.items()}
+
+    def to_frame(self) -> polars.DataFrame:
+        """One row, with a column per entry of :meth:`to_dict`."""
+        import polars as pl
+
+        return pl.DataFrame([self.to_dict()])
 
 
 def gate(
@@ -107,6 +118,8 @@ def gate(
     for name, value in (("margin", margin), ("min_effect", min_effect)):
         if not 0 <= value < 1:
             raise UsageError(f"{name} is a mean preference of at least 0 and below 1, got {value!r}")
+    from torchpref.io.checks import known_times
+
     two, values = two_systems(runs, base, new, weights)
     prefs = preferences(two, measure, clock=clock, weights=values, grid=grid)
     _, sign = prefs.pair_index(new, base)
@@ -121,10 +134,11 @@ def gate(
             _margin_p(sign * float(effects.centre[0]), float(effects.error[0]), float(effects.degrees[0]), margin),
             "t",
         )
+    known = prefs.clock is not None and known_times(two, prefs.clock)
     worse = bool(p <= alpha and mean <= -min_effect and mean < -margin)
     return GateResult(
         worse=worse,
-        line=_line(worse, base, new, prefs, mean, low, high, level, p, decided, margin, min_effect, alpha),
+        line=_line(worse, base, new, prefs, mean, low, high, level, p, decided, margin, min_effect, alpha, known),
         base=base,
         new=new,
         measure=prefs.measure,
@@ -140,6 +154,7 @@ def gate(
         margin=margin,
         min_effect=min_effect,
         alpha=alpha,
+        known_times=known,
     )
 
 
@@ -173,12 +188,15 @@ def _line(
     margin: float,
     min_effect: float,
     alpha: float,
+    known: bool,
 ) -> str:
-    on = f" by {prefs.clock}" if prefs.clock else ""
-    count = len(prefs.instances)
+    on = f" by {prefs.clock}" if known else ""
+    if prefs.clock and not known:
+        on = ", no times known and so only what was reached compared,"
+    count = counted(len(prefs.instances), "instance")
     limits = "" if np.isnan(low) else f", {100 * level:g} % interval {low:+.3f} to {high:+.3f},"
     facts = (
-        f"{prefs.measure.upper()}{on} of {new} against {base}: mean {mean:+.3f}{limits} over {count} instances, "
+        f"{prefs.measure.upper()}{on} of {new} against {base}: mean {mean:+.3f}{limits} over {count}, "
         f"{decided} decided, one-sided p = {p:.3g}"
     )
     beyond = f" beyond the margin {margin:g}" if margin else ""

@@ -202,7 +202,8 @@ def _intervals(
         for place, system in enumerate(members.tolist()):
             decided = int(contributions.decided[place])
             if decided < LEAST_DECIDED:
-                reasons[system] = f"only {decided} {what} decided, at least {LEAST_DECIDED} are needed"
+                few = what if decided != 1 else "instance" if units.single else "family of instances"
+                reasons[system] = f"only {decided} {few} decided, at least {LEAST_DECIDED} are needed"
             elif not np.isfinite(width[place]):
                 reasons[system] = f"too few {what} in each benchmark"
             else:

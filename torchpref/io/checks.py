@@ -7,9 +7,10 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import torch
 from numpy.typing import NDArray
 
-from torchpref.findings import Finding
+from torchpref.findings import Finding, Severity
 from torchpref.grid import LEVEL_PAD
 from torchpref.io.seen import EXAMPLES, Flags, Seen, finding
 from torchpref.trajectories import MILLION, PREFERRED_CLOCKS, UNKNOWN, ZERO_IS_UNKNOWN, Trajectories
@@ -64,6 +65,7 @@ def unknown_times(seen: Seen) -> Iterator[Finding]:
         ticks = seen.ticks(clock)
         unknown = (seen.rises & (ticks == UNKNOWN)).any(-1)
         zero = (seen.rises & (ticks == 0)).any(-1)
+        severity: Severity = "warning" if seen.clock in (clock, None) else "note"
         for outcome, what, mask in outcomes:
             hit = unknown & mask
             yield from finding(
@@ -72,6 +74,7 @@ def unknown_times(seen: Seen) -> Iterator[Finding]:
                 int(hit.sum()),
                 seen.names(hit.any((0, 2))),
                 seen.examples(hit.any((1, 2))),
+                severity=severity,
             )
         for kind, value, what in (("unknown", UNKNOWN, "that is not known"), ("zero", 0, "of exactly 0")):
             nothing = seen.present & (seen.final == 0) & (steps & (ticks == value)).any(-1)
@@ -93,6 +96,7 @@ def unknown_times(seen: Seen) -> Iterator[Finding]:
                 int(hit.sum()),
                 seen.names(hit.any((0, 2))),
                 seen.examples(hit.any((1, 2))),
+                severity=severity,
             )
 
 
@@ -103,6 +107,16 @@ def unusable_clock(runs: Trajectories, clock: str | None = None) -> tuple[str, .
     """
     seen = Seen(runs)
     return seen.names(_unusable(seen, runs.clock(clock)))
+
+
+def known_times(runs: Trajectories, clock: str) -> bool:
+    """Whether any step of any run is at a known time on this clock; 0 counts as ``runs.zero_time`` says."""
+    ticks = runs.times[clock]
+    known = ticks != UNKNOWN
+    if clock in ZERO_IS_UNKNOWN and runs.zero_time == "unknown":
+        known &= ticks != 0
+    inside = torch.arange(ticks.shape[-1], device=ticks.device) < runs.lengths.unsqueeze(-1)
+    return bool((known & inside).any())
 
 
 def _unusable(seen: Seen, clock: str) -> Flags:
@@ -123,7 +137,7 @@ def clocks(seen: Seen) -> Iterator[Finding]:
             f"clock {clock!r}: systems that reached something, but nothing at a known time (no temporal scores); systems",
             int(hit.sum()),
             seen.names(hit),
-            severity="warning" if clock in (meant, None) or meant is None else "note",
+            severity="warning" if meant in (clock, None) else "note",
         )
 
 

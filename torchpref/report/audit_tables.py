@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from torchpref.report.numbers import amount, percent, printable
+from torchpref.report.numbers import amount, counted, percent, printable
 from torchpref.report.pieces import add, bullets, heading, table
 from torchpref.report.tables import findings_parts
 
@@ -22,7 +22,10 @@ def audit_tables(audit: Audit) -> list[RenderableType]:
     """The tables of :func:`torchpref.audit`."""
     benchmarks = {name: size for name, size in audit.benchmarks.items() if name}
     parts: list[RenderableType] = [
-        Text(f"{len(audit.systems)} systems, {audit.n_instances} instances, {audit.runs:,} runs of known outcome"),
+        Text(
+            f"{counted(len(audit.systems), 'system')}, {counted(audit.n_instances, 'instance')}, {counted(audit.runs, 'run')} "
+            "of known outcome"
+        ),
         bullets(_facts(audit)),
     ]
     if benchmarks:
@@ -53,15 +56,16 @@ def audit_tables(audit: Audit) -> list[RenderableType]:
 def _facts(audit: Audit) -> list[tuple[str, str]]:
     least, most = audit.trials
     trials = f"{least}" if least == most else f"{least} to {most}"
-    steps = f"{_range(audit.horizons)} steps per run, {audit.without_a_step:,} runs without a step"
+    steps = f"{_range(audit.horizons)} {'step' if audit.horizons[0] == audit.horizons[2] == 1 else 'steps'} per run, "
+    steps += f"{counted(audit.without_a_step, 'run')} without a step"
     stopped = f", {audit.truncated:,} stopped by their limit" if audit.truncated else ""
     return [
         (
             "-",
             f"{percent(audit.coverage)} of all (instance, system) cells have a run; "
-            f"all systems share {audit.shared_instances:,} instances",
+            f"all systems share {counted(audit.shared_instances, 'instance')}",
         ),
-        ("-", f"{trials} trials per (instance, system)"),
+        ("-", f"{trials} {'trial' if trials == '1' else 'trials'} per (instance, system)"),
         ("-", steps + stopped),
         (
             "-",

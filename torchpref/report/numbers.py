@@ -10,6 +10,11 @@ def printable(name: str) -> str:
     return "".join(char if char.isprintable() else char.encode("unicode_escape").decode() for char in name)
 
 
+def counted(count: int, noun: str) -> str:
+    """A number of things: ``1 system``, ``2,000 systems``."""
+    return f"{count:,} {noun}{'' if count == 1 else 's'}"
+
+
 def signed(value: float | None, digits: int = 3) -> str | None:
     """A number with its sign, ``0.000`` without; None stays None."""
     if value is None or math.isnan(value):

@@ -19,7 +19,7 @@ _SHOWN = 8
 
 def comparison_tables(result: Comparison) -> list[RenderableType]:
     """The tables of :func:`torchpref.compare`: all measures, the split of LR, levels, and the instances that decide."""
-    by = f", clock {result.clock}" if result.clock else ""
+    by = f", clock {result.clock}" if result.known_times else ", no known times" if result.clock else ""
     head = f"{result.first} (first) against {result.second} (second){by}: above 0 prefers the first"
     interval = f"{100 * result.level:g} % interval"
     measures = table(("measure", "<"), "mean\npref.", interval, "p", "won", "lost", "tied", "without")
@@ -42,6 +42,8 @@ def comparison_tables(result: Comparison) -> list[RenderableType]:
         "which the mean preference would lose its sign."
     )
     parts: list[RenderableType] = [Text(printable(head)), Text(""), measures, Text(note)]
+    if result.clock and not result.known_times:
+        parts.insert(1, Text("No times are known, so only what was reached is compared."))
     lr = result.measures.get("lr")
     if lr is not None:
         parts += _split(result, lr)

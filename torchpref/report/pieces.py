@@ -45,6 +45,7 @@ def print_parts(parts: Sequence[RenderableType], file: IO[str]) -> None:
     """Parts to a stream: coloured and as wide as it is if it is a terminal, plain and 80 columns wide if not."""
     if not parts:
         return
+    _encodable(parts, file)
     console = Console(file=file, highlight=False)
     if console.width < NARROWEST:
         console.width = NARROWEST
@@ -52,6 +53,18 @@ def print_parts(parts: Sequence[RenderableType], file: IO[str]) -> None:
         _print(console, parts, console.options.ascii_only)
     else:
         file.write(render(parts, console.width, console.options.ascii_only) + "\n")
+
+
+def _encodable(parts: Sequence[RenderableType], file: IO[str]) -> None:
+    """Put what a file writes for the characters that it cannot encode into tables, so that their columns still align."""
+    encoding, errors = getattr(file, "encoding", None), getattr(file, "errors", None)
+    if not encoding or errors in (None, "strict"):
+        return
+    for part in parts:
+        for column in part.columns if isinstance(part, Table) else ():
+            for cell in (column.header, *column.cells):
+                if isinstance(cell, Text):
+                    cell.plain = cell.plain.encode(encoding, errors).decode(encoding)
 
 
 def _print(console: Console, parts: Sequence[RenderableType], ascii_only: bool) -> None:

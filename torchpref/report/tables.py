@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from torchpref.measures import describe
-from torchpref.report.numbers import amount, percent, plain, printable, signed
+from torchpref.report.numbers import amount, counted, percent, plain, printable, signed
 from torchpref.report.pieces import add, bullets, heading, names, table
 
 if TYPE_CHECKING:
@@ -29,8 +29,7 @@ def finding_text(finding: Finding, limit: int = 4) -> str:
     """A finding in a sentence: what, how often, which systems (the first ones), where for example."""
     text = f"{finding.message} ({finding.count:,})"
     if finding.systems:
-        count = len(finding.systems)
-        text += f"; {count} system{'s' if count != 1 else ''}: {names(finding.systems, limit)}"
+        text += f"; {counted(len(finding.systems), 'system')}: {names(finding.systems, limit)}"
     if finding.examples:
         text += f"; e.g. {finding.examples[0]}"
     return text
@@ -50,11 +49,10 @@ def evaluation_tables(result: Evaluation) -> list[RenderableType]:
     """The tables of :func:`torchpref.evaluate`."""
     benchmarks = sorted(set(result.runs.benchmarks) - {""})
     on = f", {len(benchmarks)} benchmarks" if len(benchmarks) > 1 else f" of {benchmarks[0]}" if benchmarks else ""
-    clock = f"clock {result.clock}" if result.clock else "no clock"
+    clock = f"clock {result.clock}" if result.known_times else "no known times" if result.clock else "no clock"
     clock += "" if result.options["weights"] == "instance" else f", weights by {result.options['weights']}"
-    parts: list[RenderableType] = [
-        Text(printable(f"{len(result.systems)} systems, {len(result.runs.instances)} instances{on}, {clock}"))
-    ]
+    size = f"{counted(len(result.systems), 'system')}, {counted(len(result.runs.instances), 'instance')}"
+    parts: list[RenderableType] = [Text(printable(f"{size}{on}, {clock}"))]
     parts += _tie_rates(result)
     for name in result.measures:
         parts += _board(result, name)
@@ -62,7 +60,7 @@ def evaluation_tables(result: Evaluation) -> list[RenderableType]:
     parts += findings_parts([finding for finding in warnings if finding.kind != "contradicting_pairs"])
     notes = len(result.findings) - len(warnings)
     if notes:
-        parts.append(Text(f"\n{notes} note{'s' if notes != 1 else ''} more: torchpref audit"))
+        parts.append(Text(f"\n{counted(notes, 'note')} more: torchpref audit"))
     return parts
 
 
@@ -70,8 +68,7 @@ def _tie_rates(result: Evaluation) -> list[RenderableType]:
     overview = table(("measure", "<"), "ties", ("", "<"), "run pairs")
     for name, measured in result.measures.items():
         full = 0 if math.isnan(measured.tie_rate) else round(_BAR * measured.tie_rate)
-        clockless = measured.preferences is None or (measured.run_pairs == 0 and _without_known_times(result, name))
-        share = percent(measured.tie_rate, 2) or ("no clock" if clockless else "–")
+        share = percent(measured.tie_rate, 2) or _why_none(result, name)
         add(overview, _title(name), share, "█" * full + "░" * (_BAR - full), f"{measured.run_pairs:,}")
     parts = [heading("Tie rates", "the share of run pairs that a measure cannot tell apart"), overview]
     benchmarks = list(next(iter(result.measures.values())).benchmarks)
@@ -80,9 +77,11 @@ def _tie_rates(result: Evaluation) -> list[RenderableType]:
     return parts
 
 
-def _without_known_times(result: Evaluation, name: str) -> bool:
-    """Whether a measure that needs a clock found no time on it for any system."""
-    return describe(name).temporal and any(finding.kind == "unusable_clock" for finding in result.findings)
+def _why_none(result: Evaluation, name: str) -> str:
+    """Why a measure has no tie rate: it needs times and there are none, or no two runs can be compared."""
+    if not describe(name).temporal or result.known_times:
+        return "–"
+    return "no times" if result.clock else "no clock"
 
 
 def _tie_rates_by_benchmark(result: Evaluation, benchmarks: Sequence[str]) -> Table:
@@ -107,18 +106,18 @@ def _title(name: str) -> str:
 
 def _board(result: Evaluation, name: str) -> list[RenderableType]:
     measured = result[name]
-    by = f", by {measured.clock}" if measured.clock else ""
+    by = f", by {measured.clock}" if measured.clock and result.known_times else ""
     title = heading(f"{name.upper()}, {describe(name).title}{by}")
     if measured.preferences is None:
         return [title, Text(printable(measured.status))]
     columns: list[str | tuple[str, str]] = ["rank", ("system", "<"), "score", "mean\npref."]
     columns += ["success\nrate", "partial\nreturn"]
-    columns += [f"median\n{result.clock}"] if result.clock else []
+    columns += [f"median\n{result.clock}"] if result.known_times else []
     board = table(*columns, "inst.")
     for row in result.rows(name):
         cells = [row["rank"], row["system"], signed(row["score"]), signed(row["mean_preference"])]
         cells += [percent(row["success_rate"]), plain(row["partial_return"])]
-        cells += [amount(row["median_time"])] if result.clock else []
+        cells += [amount(row["median_time"])] if result.known_times else []
         add(board, *cells, row["instances"])
     parts = [title, board]
     if measured.status != "ok":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torchpref.measures import describe
-from torchpref.report.numbers import amount, percent, plain, printable, signed
+from torchpref.report.numbers import amount, counted, percent, plain, printable, signed
 
 if TYPE_CHECKING:
     from torchpref.evaluation import Evaluation
@@ -34,8 +34,8 @@ def evaluation_latex(result: Evaluation) -> str:
 
 
 def _grids(result: Evaluation) -> list[Grid]:
-    by = f", clock {result.clock}" if result.clock else ""
-    size = f"{len(result.systems)} systems, {len(result.runs.instances)} instances{by}"
+    by = f", clock {result.clock}" if result.known_times else ", no known times" if result.clock else ""
+    size = f"{counted(len(result.systems), 'system')}, {counted(len(result.runs.instances), 'instance')}{by}"
     ties = [
         [name.upper(), describe(name).title, percent(part.tie_rate, 2), f"{part.run_pairs:,}"]
         for name, part in result.measures.items()
@@ -45,7 +45,7 @@ def _grids(result: Evaluation) -> list[Grid]:
         heads = ["rank", "system", "score"]
         heads += ["95 % interval"] if part.interval is not None else []
         heads += ["mean preference", "success rate", "partial return"]
-        heads += [f"median {result.clock}"] if result.clock else []
+        heads += [f"median {result.clock}"] if result.known_times else []
         heads += ["instances"]
         digits = 3 if part.interval is None else 2
         rows = []
@@ -54,7 +54,7 @@ def _grids(result: Evaluation) -> list[Grid]:
             cells = [row["rank"], row["system"], signed(row["score"], digits)]
             cells += [f"[{low}, {high}]" if low and high else None] if part.interval is not None else []
             cells += [signed(row["mean_preference"]), percent(row["success_rate"]), plain(row["partial_return"])]
-            cells += [amount(row["median_time"])] if result.clock else []
+            cells += [amount(row["median_time"])] if result.known_times else []
             rows.append([*cells, row["instances"]])
         status = "" if part.status == "ok" else f" ({part.status})"
         grids.append(_grid(f"{name.upper()}, {describe(name).title}{status}", heads, 2, rows))

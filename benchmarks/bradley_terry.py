@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchpref.bradley_terry import bradley_terry
-from torchpref.bt_batch import fit_batch, fit_pairs
+from torchpref.stats.bradley_terry.batch import fit_batch, fit_pairs
+from torchpref.stats.bradley_terry.model import bradley_terry
 
 
 def best(function: Callable[[], Any], repeats: int) -> float:
@@ -53,10 +53,14 @@ def replicates() -> None:
     start = bradley_terry(square(per_instance.mean(0), systems)).theta
     fit_pairs(means[:2], None, systems, start)  # compiles, or loads what was compiled before
     limits = {1_000: 0.15, 10_000: 1.5}
-    print(f"{systems} systems, {instances} instances, {torch.get_num_threads()} threads: refits of bootstrap replicates")
+    print(
+        f"{systems} systems, {instances} instances, {torch.get_num_threads()} threads: refits of bootstrap replicates"
+    )
     for count, limit in limits.items():
         seconds = best(lambda count=count: fit_pairs(means[:count], None, systems, start), 5)
-        print(f"  {count:>6} replicates {seconds:8.3f} s  ({1e6 * seconds / count:.1f} µs each; to stay below {limit} s)")
+        print(
+            f"  {count:>6} replicates {seconds:8.3f} s  ({1e6 * seconds / count:.1f} µs each; to stay below {limit} s)"
+        )
     sample = 200
     single = best(lambda: [bradley_terry(square(row.numpy(), systems)) for row in means[:sample]], 1) / sample
     batch = best(lambda: fit_pairs(means[:1000], None, systems, start), 5) / 1000

@@ -36,7 +36,8 @@ def check() -> int:
     """Hold the kernel against the CPU's on the corpus of hard curves; the number of cases."""
     from kernels.corpus import KINDS, SHAPES, assert_same, pairs_of
     from kernels.corpus import curves as hard
-    from torchpref.kernels import cpu, cuda
+    from torchpref.kernels.cpu import choose as cpu
+    from torchpref.kernels.cuda import launch as cuda
 
     for kind in KINDS:
         for shape in SHAPES:
@@ -50,7 +51,7 @@ def check() -> int:
 def main() -> None:
     if not torch.cuda.is_available():
         sys.exit("no CUDA device: nothing to measure")
-    from torchpref.kernels import cuda
+    from torchpref.kernels.cuda import launch as cuda
 
     print(f"{torch.cuda.get_device_name()}, torch {torch.__version__}")
     print(f"equal to the CPU on {check()} cases\n")

@@ -44,11 +44,11 @@ def main() -> int:
         return 0
     extra = " ".join(map(shlex.quote, options.more))
     print(f"torchpref evaluate openhands_index.csv {OPTIONS} {extra}".rstrip())
-    evaluate = [sys.executable, "-m", "torchpref.cli", "evaluate", str(DATA), *shlex.split(OPTIONS), *options.more]
+    evaluate = [sys.executable, "-m", "torchpref", "evaluate", str(DATA), *shlex.split(OPTIONS), *options.more]
     commands = {"import torch": [sys.executable, "-c", "import torch"], "torchpref evaluate": evaluate}
     plain = {
         "python": [sys.executable, "-c", "pass"],
-        "torchpref --help": [sys.executable, "-m", "torchpref.cli", "--help"],
+        "torchpref --help": [sys.executable, "-m", "torchpref", "--help"],
     }
     for command in commands.values():
         seconds(command)  # the files come from the disk once

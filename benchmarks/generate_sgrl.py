@@ -22,15 +22,11 @@ EVIDENCE = "dominance"
 
 def main() -> None:
     """Write what is named on the command line, everything by default."""
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "names", nargs="*", metavar="NAME", help=f"one of {', '.join([*SUITES, EVIDENCE])}; all by default"
     )
-    parser.add_argument(
-        "--output", type=Path, default=DATA, help="folder to write to (default: the package's data)"
-    )
+    parser.add_argument("--output", type=Path, default=DATA, help="folder to write to (default: the package's data)")
     options = parser.parse_args()
     options.output.mkdir(parents=True, exist_ok=True)
     begin = time.perf_counter()

@@ -38,8 +38,12 @@ from kernels_data import (
     seconds,
 )
 
-from torchpref.grid import Curves
-from torchpref.kernels import cpu, cpu_grid, cpu_groups, cpu_means, reference, warm_up
+from torchpref.kernels import reference, warm_up
+from torchpref.kernels.cpu import choose as cpu
+from torchpref.kernels.cpu import grid as cpu_grid
+from torchpref.kernels.cpu import groups as cpu_groups
+from torchpref.kernels.cpu import means as cpu_means
+from torchpref.runs.curves import Curves
 
 HERE = Path(__file__).parent
 RESULTS = HERE / "RESULTS.md"
@@ -270,8 +274,8 @@ def _batch(returns: torch.Tensor, measure: str) -> list[str]:
 
 
 def _batch_curves(reached: torch.Tensor) -> Curves:
-    from torchpref.grid import LEVEL_PAD
-    from torchpref.trajectories import NEVER
+    from torchpref.runs.curves import LEVEL_PAD
+    from torchpref.runs.units import NEVER
 
     rises = reached > torch.nn.functional.pad(reached[..., :-1], (1, 0))
     order = torch.argsort(~rises, dim=-1, stable=True)
@@ -312,7 +316,7 @@ def means(limit: dict[str, float]) -> str:
 _COLD = """
 import time, torch, torchpref as tp
 from importlib.resources import files
-runs = tp.read(str(files("torchpref") / "data" / "demo.parquet"))
+runs = tp.read(str(files("torchpref") / "sgrl" / "data" / "demo.parquet"))
 all_preferences = tp.all_preferences
 times = []
 for _ in range(8):
@@ -385,7 +389,7 @@ def write_data_set(folder: Path, gigabytes: float, shuffled: bool = False) -> tu
 _STREAM = """
 import sys, time, json, resource, torch
 base = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-from torchpref.streaming import stream_preferences
+from torchpref.pairwise.streaming import stream_preferences
 start = time.perf_counter()
 result = stream_preferences(sys.argv[1], ["lr", "rpp", "ipp"], clock="seconds", progress=sys.stderr.isatty())
 peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
@@ -436,7 +440,7 @@ def processes(limit: dict[str, float]) -> str:
             taken = time.perf_counter() - start
             results.append(path.read_text())
             rows.append([str(count), f"{taken:.1f}", "yes" if results[-1] == results[0] else "NO"])
-    note = "`torchrun --nproc-per-node N -m torchpref.distributed`, all six measures, 0.15 GB; one thread per process."
+    note = "`torchrun --nproc-per-node N -m torchpref.pairwise.sharding`, all six measures, 0.15 GB; one thread per process."
     return f"{note}\n\n{table(('processes', 's, start to end', 'same bits as one'), rows)}"
 
 

@@ -11,8 +11,8 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from torchpref.grid import LEVEL_PAD, Curves
-from torchpref.trajectories import MILLION, NEVER
+from torchpref.runs.curves import LEVEL_PAD, Curves
+from torchpref.runs.units import MILLION, NEVER
 
 KINDS = ("steps", "odd levels", "cost", "unknown and truncated")
 
@@ -123,7 +123,7 @@ def python_loop(data: Curves, pairs: list[tuple[int, int]]) -> list[tuple[int, i
 
 def numpy_grid(data: Curves, pairs: np.ndarray) -> np.ndarray:
     """RPP alone in numpy on the union grid, a level at a time: what a careful user would write first."""
-    from torchpref.grid import time_to_level, union_levels
+    from torchpref.runs.curves import time_to_level, union_levels
 
     levels = union_levels(data)
     ticks = time_to_level(data, levels)[:, :, 0].numpy()

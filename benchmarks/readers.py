@@ -21,7 +21,7 @@ import json, resource, sys, time
 import polars as pl
 from torchpref.io import read_tidy
 from torchpref.io.readers import readers
-import torchpref.io.reading, torchpref.io.table
+import torchpref.io.reading, torchpref.io.tables.tables
 readers()
 files, ours, options = json.loads(sys.argv[1])
 pl.read_ndjson(b'{"a": 1}')

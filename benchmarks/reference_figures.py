@@ -95,7 +95,7 @@ def arguments(row: Figures) -> list[str]:
 
 def evaluate(row: Figures) -> dict[str, Any]:
     """The JSON that the command of a row writes."""
-    from torchpref.cli import main
+    from torchpref.cli.app import main
 
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed):

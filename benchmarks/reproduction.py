@@ -21,9 +21,9 @@ from typing import Any
 import torch
 
 import torchpref as tp
-from torchpref.measures import MEASURES
 from torchpref.meta import MetaEvaluation, MetaTable, false_alarms, meta_evaluate
 from torchpref.meta.tables import markdown_series, markdown_table, number, rows_markdown
+from torchpref.runs.measures import MEASURES
 from torchpref.sgrl import SUITES, known_order
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -28,11 +28,12 @@ import torch
 from trust_coverage import as_preferences, simulate, template, tie_width
 
 import torchpref as tp
-from torchpref.bt_batch import fit_batch, fit_pairs
-from torchpref.exact_tests import lattice_p
-from torchpref.preferences import Preferences
-from torchpref.resampling import Resampler, as_square, replicate_blocks, resampling_units
-from torchpref.sign_flips import flip_counts
+from torchpref.pairwise.preferences import Preferences
+from torchpref.pairwise.square import as_square
+from torchpref.stats.bradley_terry.batch import fit_batch, fit_pairs
+from torchpref.stats.resampling.instances import Resampler, replicate_blocks, resampling_units
+from torchpref.stats.significance.exact import lattice_p
+from torchpref.stats.significance.flips import flip_counts
 
 SYSTEMS, INSTANCES = 34, 500
 DATA = Path(__file__).parents[1] / "../shared/data/openhands_index.csv"
@@ -128,11 +129,7 @@ def peers(prefs: Preferences, theta: torch.Tensor) -> list[tuple[str, int, float
         code = {1.0: evalica.Winner.X, -1.0: evalica.Winner.Y, 0.0: evalica.Winner.Draw}
         xs, ys = [names[i] for i in first], [names[i] for i in second]
         winners = [code[value] for value in outcome.tolist()]
-        weights = (
-            np.random.default_rng(0)
-            .multinomial(INSTANCES, np.ones(INSTANCES) / INSTANCES)[rows]
-            .astype(float)
-        )
+        weights = np.random.default_rng(0).multinomial(INSTANCES, np.ones(INSTANCES) / INSTANCES)[rows].astype(float)
         seconds, _ = clock(lambda: evalica.bradley_terry(xs, ys, winners, weights=weights.tolist()), repeat=2)
         found.append((f"evalica {version('evalica')}, weighted battles in a loop", 2, seconds))
     if version("arenakit"):
@@ -140,17 +137,13 @@ def peers(prefs: Preferences, theta: torch.Tensor) -> list[tuple[str, int, float
 
         word = {1.0: "a", -1.0: "b", 0.0: "tie"}
         battles = [
-            Battle.model_construct(
-                model_a=names[a], model_b=names[b], winner=word[o], item_id=str(x), voter_id=None
-            )
+            Battle.model_construct(model_a=names[a], model_b=names[b], winner=word[o], item_id=str(x), voter_id=None)
             for a, b, o, x in zip(first, second, outcome, rows, strict=True)
         ]
         arena = Arena(battles)
         seconds, drawn = once(lambda: bootstrap(arena, n_resamples=20, cluster="item"))
         ratio = drawn.scores.std(0).mean() / theta.std(0).mean().item()
-        found.append(
-            (f"arenakit {version('arenakit')}, item bootstrap (spread {ratio:.2f} of ours)", 20, seconds / 20)
-        )
+        found.append((f"arenakit {version('arenakit')}, item bootstrap (spread {ratio:.2f} of ours)", 20, seconds / 20))
     if version("scikit-learn"):
         from sklearn.linear_model import LogisticRegression
 
@@ -169,9 +162,7 @@ def peers(prefs: Preferences, theta: torch.Tensor) -> list[tuple[str, int, float
             design[len(i) :] = -design[: len(i)]
             label = np.repeat([1, 0], len(i))
             weight = np.concatenate([wins[i, j], wins[i, j]])
-            LogisticRegression(fit_intercept=False, C=np.inf, tol=1e-6).fit(
-                design, label, sample_weight=weight
-            )
+            LogisticRegression(fit_intercept=False, C=np.inf, tol=1e-6).fit(design, label, sample_weight=weight)
 
         seconds, _ = clock(fastchat, repeat=2)
         found.append((f"FastChat's procedure, scikit-learn {version('scikit-learn')}, battles", 2, seconds))
@@ -213,12 +204,8 @@ def exact() -> None:
     values = torch.from_numpy(steps / 4)
     seconds, counts = clock(lambda: flip_counts(values, 250_000, 0), repeat=1)
     error = np.abs(counts.p.numpy() - p) / np.sqrt(p * (1 - p) / 250_000 + 1e-12)
-    print(
-        f"250,000 simulated flips, {pairs}: {seconds}, off by at most {error.max():.1f} standard errors (limit 3 s)"
-    )
-    seconds, _ = clock(
-        lambda: flip_counts(values + torch.randn(values.shape) / 50, 250_000, 0, max_t=True), repeat=1
-    )
+    print(f"250,000 simulated flips, {pairs}: {seconds}, off by at most {error.max():.1f} standard errors (limit 3 s)")
+    seconds, _ = clock(lambda: flip_counts(values + torch.randn(values.shape) / 50, 250_000, 0, max_t=True), repeat=1)
     print(f"250,000 simulated flips with max-T, values off any lattice: {seconds}")
 
 
@@ -235,9 +222,7 @@ def seeds() -> None:
     for threads in ("1", "2", "2"):
         env = os.environ | {"OMP_NUM_THREADS": threads}
         here = str(Path(__file__).parent)
-        done = subprocess.run(
-            [sys.executable, "-c", code, here], env=env, capture_output=True, text=True, check=True
-        )
+        done = subprocess.run([sys.executable, "-c", code, here], env=env, capture_output=True, text=True, check=True)
         found.append(done.stdout.strip())
     print(
         f"\none seed in processes of 1, 2 and 2 threads: {', '.join(found)}: {'equal' if len(set(found)) == 1 else 'DIFFERENT'}"
@@ -259,7 +244,7 @@ def evaluate() -> None:
     command = [
         sys.executable,
         "-m",
-        "torchpref.cli",
+        "torchpref",
         "evaluate",
         str(DATA),
         *options,
@@ -288,15 +273,11 @@ def evaluate() -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     sections = {"refits": refits, "single": single, "exact": exact, "seeds": seeds, "evaluate": evaluate}
     parser.add_argument("sections", nargs="*", default=list(sections))
     torch.set_num_threads(int(os.environ["OMP_NUM_THREADS"]))
-    print(
-        f"torch {torch.__version__}, numpy {np.__version__}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs"
-    )
+    print(f"torch {torch.__version__}, numpy {np.__version__}, load {os.getloadavg()[0]:.1f} on {os.cpu_count()} CPUs")
     for section in parser.parse_args().sections:
         sections[section]()
 

@@ -16,15 +16,15 @@ import numpy as np
 import torch
 
 import torchpref as tp
-from torchpref.bt_batch import fit_pairs
-from torchpref.effects import critical_t, pair_effects
-from torchpref.preferences import Preferences, all_pairs
-from torchpref.rank_intervals import rank_intervals
-from torchpref.ranking import LEAST_DECIDED
-from torchpref.replicate_scores import replicate_scores
-from torchpref.resampling import resampling_units
-from torchpref.score_errors import mean_contributions, score_contributions
-from torchpref.significance import significance
+from torchpref.pairwise.preferences import Preferences, all_pairs
+from torchpref.stats.bradley_terry.batch import fit_pairs
+from torchpref.stats.ranking.rank_intervals import rank_intervals
+from torchpref.stats.ranking.ranking import LEAST_DECIDED
+from torchpref.stats.ranking.score_errors import mean_contributions, score_contributions
+from torchpref.stats.resampling.instances import resampling_units
+from torchpref.stats.resampling.scores import replicate_scores
+from torchpref.stats.significance.effects import critical_t, pair_effects
+from torchpref.stats.significance.significance import significance
 
 INSTANCES = (10, 30, 100, 500)
 TIES = (0.0, 0.35, 0.75)
@@ -35,9 +35,7 @@ def template(instances: int, systems: int) -> tp.Trajectories:
     return tp.Trajectories(torch.zeros(instances, systems, 1, 1))
 
 
-def as_preferences(
-    runs: tp.Trajectories, delta: torch.Tensor, mask: torch.Tensor | None = None
-) -> Preferences:
+def as_preferences(runs: tp.Trajectories, delta: torch.Tensor, mask: torch.Tensor | None = None) -> Preferences:
     """Preferences from Δ in {-1, 0, 1} [instance, pair]."""
     here = torch.ones_like(delta) if mask is None else mask.long()
     return Preferences(
@@ -94,9 +92,7 @@ def scores(datasets: int) -> None:
             samples = [simulate(rng, theta, instances, width) for _ in range(datasets)]
             fits = fit_pairs((torch.stack([s.double().mean(0) for s in samples]) + 1) / 2, None, systems)
             hits, given, covered, tried = 0, 0, 0, 0
-            for number, (sample, fit, status) in enumerate(
-                zip(samples, fits.theta, fits.status, strict=True)
-            ):
+            for number, (sample, fit, status) in enumerate(zip(samples, fits.theta, fits.status, strict=True)):
                 if int(status) != 0:
                     continue
                 prefs = as_preferences(runs, sample)
@@ -155,7 +151,8 @@ def ranks(datasets: int) -> None:
 
 def naive_rank_covers(prefs: Preferences, seed: int) -> bool:
     """Whether quantiles of bootstrapped ranks cover the true rank of the last system (the first by name)."""
-    from torchpref.resampling import as_square, draw_weights
+    from torchpref.pairwise.square import as_square
+    from torchpref.stats.resampling.instances import draw_weights
 
     units = resampling_units(prefs.benchmarks)
     points = as_square(prefs.delta, prefs.pairs, len(prefs.systems), -1).sum(-1)
@@ -189,9 +186,7 @@ def errors(datasets: int) -> None:
     """Attained size of every test with nothing to find."""
     print(f"\nfalse positives at 5 %, {datasets} samples each; allowed: 5 % + 2 standard errors = ", end="")
     print(f"{100 * (0.05 + 2 * np.sqrt(0.05 * 0.95 / datasets)):.1f} %")
-    print(
-        "single = share of pairs with p ≤ 0.05; any = share of samples with any rejection after the correction"
-    )
+    print("single = share of pairs with p ≤ 0.05; any = share of samples with any rejection after the correction")
     print(f"{'case':<44} {'single':>7} {'Holm':>6} {'max-T':>6} {'t':>6} {'Holm(t)':>8}")
     for name, instances, systems, rate, missing in (
         ("10 instances, no ties", 10, 6, 0.0, 0.0),
@@ -230,7 +225,7 @@ def errors(datasets: int) -> None:
 
 def unequal_trials(datasets: int) -> None:
     """One run against eight of the same system: Δ is skewed, and plain sign flips reject too often."""
-    from torchpref.sign_flips import flip_counts
+    from torchpref.stats.significance.flips import flip_counts
 
     for name, trials, instances, levels, chance in (
         ("1 against 8 trials, 30 instances, success 5 %", (1, 8), 30, 1, 0.05),
@@ -255,9 +250,7 @@ def unequal_trials(datasets: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("sections", nargs="*", default=["scores", "ranks", "pairs", "errors"])
     parser.add_argument("--datasets", type=int, default=1000)
     options = parser.parse_args()

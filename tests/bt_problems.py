@@ -58,9 +58,7 @@ def slow_components(wins: np.ndarray) -> tuple[str, list[set[int]], bool, set[in
     reach = reachability(wins)
     groups = {frozenset(b for b in range(count) if reach[a, b] and reach[b, a]) for a in range(count)}
     linked = reachability(wins | wins.T).all()
-    ordered = all(
-        reach[min(x), min(y)] != reach[min(y), min(x)] for x, y in itertools.combinations(groups, 2)
-    )
+    ordered = all(reach[min(x), min(y)] != reach[min(y), min(x)] for x, y in itertools.combinations(groups, 2))
     most = max(len(group) for group in groups)
     candidates = [g for g in groups if len(g) == most]
     unbeaten = [g for g in candidates if not any(reach[min(h), min(g)] for h in candidates if h != g)]

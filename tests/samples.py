@@ -6,7 +6,7 @@ import numpy as np
 import torch
 
 import torchpref as tp
-from torchpref.preferences import Preferences, all_pairs
+from torchpref.pairwise.preferences import Preferences, all_pairs
 
 
 def template(instances: int, systems: int, benchmarks: list[str] | None = None) -> tp.Trajectories:

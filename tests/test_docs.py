@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 import torchpref as tp
-from torchpref.cli import app, main
+from torchpref.cli.app import app, main
 
 DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))

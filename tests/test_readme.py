@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from torchpref.cli import app, main
+from torchpref.cli.app import app, main
 
 README = Path(__file__).parents[1] / "README.md"
 

@@ -59,7 +59,9 @@ def test_by_cost_the_order_is_another_one_and_the_contradicting_pairs_are_counte
     for i in range(34):
         opposite += sum(means["sr"][i][j] * means["lr"][i][j] < 0 for j in range(i))
     assert contradictions["count"] == opposite == 253
-    assert contradictions["examples"][0].startswith("Trinity-Large-Thinking over claude-fable-5: +0.070 = solved more -0.390")
+    assert contradictions["examples"][0].startswith(
+        "Trinity-Large-Thinking over claude-fable-5: +0.070 = solved more -0.390"
+    )
 
 
 def test_unknown_outcomes_and_times_stand_in_the_audit_with_their_systems() -> None:

@@ -13,7 +13,7 @@ from torchpref.report import plots
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from torchpref.evaluation import Evaluation
+    from torchpref.evaluation.result import Evaluation
 
 
 @cache

@@ -22,7 +22,7 @@ def options_table(command: str) -> str:
     """The arguments and options of a command as a Markdown table, read off the program."""
     import typer
 
-    from torchpref.cli import app
+    from torchpref.cli.app import app
 
     parameters: list[Any] = typer.main.get_command(app).commands[command].params  # type: ignore[attr-defined]
     rows = ["| option | what it does | default |", "|---|---|---|"]

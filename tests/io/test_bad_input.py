@@ -182,7 +182,7 @@ def test_paths_that_lead_nowhere(tmp_path: Path) -> None:
 
 
 def test_an_archive_bomb_is_refused_by_size(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from torchpref.io import text
+    from torchpref.io.files import text
 
     monkeypatch.setattr(text, "BOMB_BYTES", 1 << 20)
     path = tmp_path / "runs.csv.gz"

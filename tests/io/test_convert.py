@@ -66,7 +66,7 @@ def test_reading_the_table_is_reading_the_logs(tmp_path: Path, name: str) -> Non
 
 @pytest.mark.parametrize("name", ["intercode", "openhands-index"])
 def test_evaluating_the_table_is_evaluating_the_logs(tmp_path: Path, name: str) -> None:
-    from torchpref.preferences import all_preferences
+    from torchpref.pairwise.preferences import all_preferences
 
     logs = LOGS.log(name, tmp_path)
     convert(logs, tmp_path / "runs.parquet")

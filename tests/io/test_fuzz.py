@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from torchpref import Trajectories
 from torchpref.errors import TorchPrefError
 from torchpref.io import read
-from torchpref.io.audit import audit
+from torchpref.runs.audit import audit
 
 CSV = (
     b"system,instance,trial,step,return,cost,note\na,x,1,1,0.5,1,\na,x,1,2,1,2.5,n\nb,x,1,1,0,,\n"

@@ -9,7 +9,7 @@ import pytest
 
 import torchpref as tp
 from torchpref.io import read
-from torchpref.io.audit import audit, unusable_clock
+from torchpref.runs.audit import audit, unusable_clock
 
 DATA = Path(__file__).parents[2] / "../shared/data"
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the real data in ../shared/data are not here")

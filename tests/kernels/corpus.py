@@ -8,9 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from torchpref.grid import LEVEL_PAD, Curves
-from torchpref.kernels.sums import FIELDS, PairSums
-from torchpref.trajectories import MILLION, NEVER, UNKNOWN
+from torchpref.kernels.pair_sums import FIELDS, PairSums
+from torchpref.runs.curves import LEVEL_PAD, Curves
+from torchpref.runs.units import MILLION, NEVER, UNKNOWN
 
 
 @dataclass(frozen=True)

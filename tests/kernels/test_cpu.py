@@ -18,12 +18,14 @@ from exact import MEASURES as JUDGE
 from exact import compare_trials
 from kernels.corpus import KINDS, SHAPES, Kind, assert_same, curves, pairs_of
 from torchpref.errors import DataError
-from torchpref.grid import LEVEL_PAD, Curves
-from torchpref.grid import curves as curves_of
-from torchpref.kernels import cpu, cpu_grid, reference
-from torchpref.kernels.cpu_merge import compare_runs, count_jumps
-from torchpref.kernels.sums import PairSums
-from torchpref.trajectories import MILLION, NEVER
+from torchpref.kernels import reference
+from torchpref.kernels.cpu import choose as cpu
+from torchpref.kernels.cpu import grid as cpu_grid
+from torchpref.kernels.cpu.merge import compare_runs, count_jumps
+from torchpref.kernels.pair_sums import PairSums
+from torchpref.runs.curves import LEVEL_PAD, Curves
+from torchpref.runs.curves import curves as curves_of
+from torchpref.runs.units import MILLION, NEVER
 
 FORMS = ("grid", "merge", None)
 
@@ -219,7 +221,7 @@ def test_kernels_work_after_a_fork() -> None:
         sys.path.insert(0, "tests")
         import torch
         from kernels.corpus import KINDS, curves, pairs_of
-        from torchpref.kernels import cpu
+        from torchpref.kernels.cpu import choose as cpu
         torch.set_num_threads(3)
         data = curves(KINDS[0], (70, 5, 1, 10, 12))
         ours = cpu.compare_pairs(data, pairs_of(data))

@@ -7,8 +7,9 @@ import torch
 
 from kernels.corpus import KINDS, SHAPES, Kind, curves, pairs_of
 from torchpref.errors import UsageError
-from torchpref.kernels import choice, cpu_means, means, reference
-from torchpref.kernels.means import MeanSums
+from torchpref.kernels import choice, means, reference
+from torchpref.kernels.cpu import means as cpu_means
+from torchpref.kernels.mean_sums import MeanSums
 
 
 def weights_of(count: int) -> torch.Tensor:

@@ -16,8 +16,8 @@ import triton
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
 
-from torchpref.kernels.cuda import BLOCK, warps
-from torchpref.kernels.cuda_kernel import compare_tiles
+from torchpref.kernels.cuda.kernel import compare_tiles
+from torchpref.kernels.cuda.launch import BLOCK, warps
 
 TABLES = ("widths", "here", "solved", "slots", "tiles", "flags")
 OUTPUTS = ("lr", "rpp", "ipp", "lr_ties", "rpp_ties", "ipp_ties", "lr_solved", "lr_sooner")

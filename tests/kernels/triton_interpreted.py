@@ -8,8 +8,9 @@ from __future__ import annotations
 import torch
 
 from kernels.corpus import KINDS, assert_same, curves, pairs_of
-from torchpref.grid import Curves
-from torchpref.kernels import cuda, reference
+from torchpref.kernels import reference
+from torchpref.kernels.cuda import launch as cuda
+from torchpref.runs.curves import Curves
 
 SHAPES = ((1, 2, 1, 1, 1), (2, 4, 1, 6, 8), (2, 3, 2, 4, 6))
 

@@ -19,8 +19,8 @@ from torchpref.meta.figures import (
 )
 from torchpref.meta.rankings import kendall, ranking_scores
 from torchpref.meta.values import PairValues, pair_values
-from torchpref.resampling import draw_weights, resampling_units
-from torchpref.significance import sign_flip_tests
+from torchpref.stats.resampling.instances import draw_weights, resampling_units
+from torchpref.stats.significance.significance import sign_flip_tests
 
 
 def values_of(runs: Trajectories, measure: str, **options: object) -> PairValues:

@@ -17,6 +17,7 @@ from torchpref.kernels import choice
 from torchpref.rl import group_advantages, pool_rewards, preference_rewards, ragged_advantages, ragged_rewards
 from torchpref.rl.pairwise import compare_rollouts
 from torchpref.rl.rollouts import check_inputs, rollouts
+from torchpref.runs.units import to_ticks
 
 MEASURES = ("sr", "pr", "spl", "lr", "rpp", "ipp")
 CLOCKS = ("time", "seconds", "cost")
@@ -172,7 +173,7 @@ def test_pool_equals_preferences(case: Case, measure: str, split: int, steps_cou
     with_reference = tp.Trajectories.from_integers(
         returns=runs.returns, lengths=runs.lengths, present=runs.present, times=runs.times, systems=runs.systems,
         instances=runs.instances, benchmarks=runs.benchmarks, truncated=runs.truncated, resolution=runs.resolution,
-        reference_times={clock: tp.trajectories.to_ticks(reference, runs.resolution[clock])},
+        reference_times={clock: to_ticks(reference, runs.resolution[clock])},
     )  # fmt: skip
     square = deltas(with_reference, measure, clock)[:, :split, split:]
     compared = (~square.isnan()).sum(-1)

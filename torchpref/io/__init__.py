@@ -7,10 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 if TYPE_CHECKING:
-    from torchpref.io.columns import ColumnsLike
-    from torchpref.io.tidy import Tidy
-    from torchpref.io.where import WhereLike
-    from torchpref.trajectories import Trajectories, ZeroTime
+    from torchpref.runs.tidy.columns import ColumnsLike
+    from torchpref.runs.tidy.schema import Tidy
+    from torchpref.runs.tidy.where import WhereLike
+    from torchpref.runs.trajectories import Trajectories
+    from torchpref.runs.units import ZeroTime
 
 __all__ = ["read", "read_tidy"]
 
@@ -54,7 +55,7 @@ def read(
         DataError: the data cannot be used; the message names the place, the value and the remedy.
         UsageError: a wrong option, an unknown format, column or clock.
     """
-    from torchpref.io.build import build
+    from torchpref.runs.tidy.build import build
 
     tidy = read_tidy(paths, format, columns=columns, where=where, encoding=encoding, **options)
     return build(tidy, clock=clock, strict=strict, zero_time=zero_time, resolution=resolution, missing=missing)

@@ -14,14 +14,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchpref.errors import DataError, UsageError
-from torchpref.findings import Finding
+from torchpref.runs.findings import Finding
 
 if TYPE_CHECKING:
     import polars as pl
 
     from torchpref.io import PathsLike
-    from torchpref.io.columns import ColumnsLike
-    from torchpref.io.where import WhereLike
+    from torchpref.runs.tidy.columns import ColumnsLike
+    from torchpref.runs.tidy.where import WhereLike
 
 OUTPUTS = (".parquet", ".csv", ".tsv", ".jsonl", ".ndjson")
 """The endings that an output file may have."""
@@ -112,7 +112,7 @@ def convert(
         DataError: the logs cannot be used, or the file cannot be written.
     """
     from torchpref.io import read_tidy
-    from torchpref.io.readers import walk
+    from torchpref.io.files.walk import walk
 
     target = Path(os.path.expanduser(os.fspath(output)))
     ending = target.suffix.lower()
@@ -130,7 +130,7 @@ def convert(
 
 def _arranged(frame: pl.DataFrame) -> pl.DataFrame:
     """The columns in the order of the tidy table's description, without those that only reading needs or that say nothing."""
-    from torchpref.io.tidy import COLUMNS
+    from torchpref.runs.tidy.schema import COLUMNS
 
     dull = {"benchmark"} if "benchmark" in frame.columns and (frame["benchmark"].fill_null("") == "").all() else set()
     first = [name for name in _HEAD if name in frame.columns and name not in dull]

@@ -7,16 +7,18 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from torchpref.errors import DataError, UsageError
-from torchpref.io.columns import parse_columns, rename
-from torchpref.io.readers import detect_format, select_format, walk
-from torchpref.io.readers.base import Source
-from torchpref.io.tidy import ROW, Tidy
-from torchpref.io.where import Condition, filter_rows, parse_where
+from torchpref.io.detect import detect_format, select_format
+from torchpref.io.files.source import Source
+from torchpref.io.files.walk import walk
+from torchpref.runs.tidy.columns import parse_columns
+from torchpref.runs.tidy.refine import refine
+from torchpref.runs.tidy.schema import Tidy
+from torchpref.runs.tidy.where import Condition, parse_where
 
 if TYPE_CHECKING:
     from torchpref.io import PathsLike
-    from torchpref.io.columns import ColumnsLike
-    from torchpref.io.where import WhereLike
+    from torchpref.runs.tidy.columns import ColumnsLike
+    from torchpref.runs.tidy.where import WhereLike
 
 TABLE = "table"
 _NO_LOG = " (read as a table, for no log format was recognised)"
@@ -44,20 +46,6 @@ def read_sources(
     return refine(tidy, mapping, conditions)
 
 
-def refine(tidy: Tidy, mapping: Mapping[str, str], conditions: Sequence[Condition]) -> Tidy:
-    """Map columns and keep rows of a frame that is there already."""
-    frame = tidy.frame
-    if ROW not in frame.columns:
-        frame = frame.with_row_index(ROW)
-    own = [condition for condition in conditions if condition[0] in frame.columns or condition[0] not in mapping]
-    frame = filter_rows(frame, own, tidy.place)
-    frame = rename(frame, mapping, tidy.place)
-    frame = filter_rows(frame, [condition for condition in conditions if condition not in own], tidy.place)
-    return replace(
-        tidy, frame=frame, mapped={**tidy.mapped, **mapping}, columns=tidy.columns or tuple(tidy.frame.columns)
-    )
-
-
 def _table(
     sources: Sequence[Source],
     mapping: Mapping[str, str],
@@ -66,7 +54,7 @@ def _table(
     options: Mapping[str, Any],
     hint: str = "",
 ) -> Tidy:
-    from torchpref.io.table import read_tables
+    from torchpref.io.tables.tables import read_tables
 
     if options:
         raise UsageError(f"tables have no option {', '.join(map(repr, sorted(options)))}")

@@ -1,10 +1,10 @@
 """Which kernel does the work: the one place that decides.
 
 ====================================  ==============================================================================
-on a CUDA device, with Triton         :mod:`torchpref.kernels.cuda`, one launch
+on a CUDA device, with Triton         :mod:`torchpref.kernels.cuda.launch`, one launch
 on any other device, without Triton   :mod:`torchpref.kernels.reference`, torch operations in blocks
 on the CPU, little work               the reference: compiling costs seconds, loading what was compiled tenths
-on the CPU, more work                 :mod:`torchpref.kernels.cpu`, compiled by numba; it chooses grid or merge form
+on the CPU, more work                 :mod:`torchpref.kernels.cpu.choose`, compiled by numba; it chooses grid or merge form
                                       for each instance by what they would cost
 without numba                         the reference, and one warning when that begins to cost
 ====================================  ==============================================================================
@@ -23,7 +23,7 @@ from importlib.util import find_spec
 import torch
 
 from torchpref.errors import TorchPrefWarning
-from torchpref.grid import Curves
+from torchpref.runs.curves import Curves
 
 #: Seconds of torch work after which a kind of work is compiled.
 COMPILE_AFTER = 2.0

@@ -13,10 +13,10 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from torchpref.grid import LEVEL_PAD, Curves, time_to_level, union_levels
-from torchpref.kernels.sums import PairSums
-from torchpref.measures import TIE_TOLERANCE
-from torchpref.trajectories import MILLION, NEVER, UNKNOWN
+from torchpref.kernels.pair_sums import PairSums
+from torchpref.runs.curves import LEVEL_PAD, Curves, time_to_level, union_levels
+from torchpref.runs.measures import TIE_TOLERANCE
+from torchpref.runs.units import MILLION, NEVER, UNKNOWN
 
 #: Trial pairs handled at a time.
 MAX_CELLS = 1 << 21

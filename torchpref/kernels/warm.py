@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import torch
 
-from torchpref.grid import LEVEL_PAD, Curves
 from torchpref.kernels.choice import COMPILE_AFTER, LEDGER
-from torchpref.trajectories import MILLION, NEVER, UNKNOWN
+from torchpref.runs.curves import LEVEL_PAD, Curves
+from torchpref.runs.units import MILLION, NEVER, UNKNOWN
 
 
 def warm_up() -> None:
@@ -17,7 +17,8 @@ def warm_up() -> None:
     """
     if not LEDGER.has_numba():
         return
-    from torchpref.kernels import cpu, cpu_groups
+    from torchpref.kernels.cpu import choose as cpu
+    from torchpref.kernels.cpu import groups as cpu_groups
 
     pairs = torch.tensor([[0, 1]])
     for trials in (1, 2):

@@ -12,7 +12,7 @@ from typing import Any
 import numba
 import numpy as np
 
-from torchpref.kernels.numba_support import run, split, threads
+from torchpref.kernels.compiled import run, split, threads
 
 #: So few terms are gone through with all signs.
 _FEW = 10

@@ -13,7 +13,7 @@ from torchpref.meta.figures import replicate_figures, split_half
 from torchpref.meta.rankings import kendall, ranking_scores
 from torchpref.meta.series import Series, transpose
 from torchpref.meta.values import PairValues
-from torchpref.resampling import Units, draw_weights
+from torchpref.stats.resampling.instances import Units, draw_weights
 
 #: Shares of instances.
 SHARES = tuple(k / 10 for k in range(1, 11))

@@ -9,10 +9,7 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from torchpref.effects import check_level
 from torchpref.errors import UsageError
-from torchpref.grid import Grid
-from torchpref.measures import describe, resolve_measures
 from torchpref.meta.efficiency import data_efficiency
 from torchpref.meta.false_alarms import FalseAlarms, false_alarms
 from torchpref.meta.figures import known_signs
@@ -24,9 +21,12 @@ from torchpref.meta.scopes import Options, mean_table, scope_table
 from torchpref.meta.series import Series, empty
 from torchpref.meta.subgoals import CHANGES
 from torchpref.meta.values import pair_values
-from torchpref.preferences import Weights, all_pairs, all_preferences, instance_weights
-from torchpref.resampling import Seed, resampling_units, resolve_seed
-from torchpref.trajectories import Trajectories
+from torchpref.pairwise.preferences import Weights, all_pairs, all_preferences, instance_weights
+from torchpref.runs.curves import Grid
+from torchpref.runs.measures import describe, resolve_measures
+from torchpref.runs.trajectories import Trajectories
+from torchpref.stats.resampling.instances import Seed, resampling_units, resolve_seed
+from torchpref.stats.significance.effects import check_level
 
 KnownOrder = Sequence[str | Sequence[str]]
 

@@ -15,11 +15,11 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from torchpref.grid import Grid
 from torchpref.meta.fast_test import holm_rejects
-from torchpref.preferences import Preferences, Weights, all_preferences
-from torchpref.run_sums import run_presence
-from torchpref.trajectories import Trajectories
+from torchpref.pairwise.preferences import Preferences, Weights, all_preferences
+from torchpref.pairwise.run_sums import run_presence
+from torchpref.runs.curves import Grid
+from torchpref.runs.trajectories import Trajectories
 
 #: Pseudo-systems per system at most; with random dealing more of them would say little more.
 MOST = 8
@@ -108,7 +108,7 @@ def _dealt_p(prefs: Preferences, keys: Float[Tensor, "draw instance trial"]) -> 
 
 def _differences(prefs: Preferences) -> tuple[Float[Tensor, "instance trial trial"], float]:
     """vΔ of every two trials, 0 where one is missing; and half the distance between sums."""
-    from torchpref.exact_tests import lattice_steps
+    from torchpref.stats.significance.exact import lattice_steps
 
     values = torch.nan_to_num(prefs.delta) * prefs.weights[:, None]
     size = len(prefs.systems)

@@ -98,6 +98,6 @@ def _inputs(values: PairValues, drawn: Tensor, sums: Tensor, moments: bool = Tru
 
 def holm_rejects(p: Float[Tensor, "row pair"], alpha: float) -> Bool[Tensor, "row pair"]:
     """Pairs that Holm rejects at α in each row; NaN is no test."""
-    from torchpref.corrections import adjust
+    from torchpref.stats.significance.corrections import adjust
 
     return torch.from_numpy(adjust(p.numpy(), "holm") <= alpha)

@@ -31,7 +31,7 @@ def ranking_scores(
     by_mean = torch.where(known, means, 0.0) @ values.incidence / rivals
     if size < 2 or not len(means):
         return by_mean
-    from torchpref.bt_batch import STATUSES, fit_pairs
+    from torchpref.stats.bradley_terry.batch import STATUSES, fit_pairs
 
     fit = fit_pairs(((means + 1) / 2).clamp(0, 1), weights.expand_as(means), size)
     return torch.where((fit.status == STATUSES.index("ok"))[:, None], fit.theta, by_mean)

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from torchpref.errors import UsageError
-from torchpref.measures import describe
 from torchpref.meta.definitions import DEFINITIONS, explain
 from torchpref.meta.estimates import Estimate
 from torchpref.meta.series import Series
+from torchpref.runs.measures import describe
 
 if TYPE_CHECKING:
     import polars

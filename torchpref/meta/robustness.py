@@ -9,16 +9,16 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from torchpref.grid import Grid
 from torchpref.meta.estimates import Estimate
 from torchpref.meta.figures import replicate_figures, split_half
 from torchpref.meta.rankings import kendall, ranking_scores
 from torchpref.meta.series import Series, empty, transpose
 from torchpref.meta.subgoals import CHANGES, annotated_levels, change_subgoals, has_subgoals
 from torchpref.meta.values import PairValues, pair_values
-from torchpref.preferences import Weights, all_preferences
-from torchpref.resampling import Units, draw_weights
-from torchpref.trajectories import Trajectories
+from torchpref.pairwise.preferences import Weights, all_preferences
+from torchpref.runs.curves import Grid
+from torchpref.runs.trajectories import Trajectories
+from torchpref.stats.resampling.instances import Units, draw_weights
 
 #: Measures that look at success alone, which no change touches.
 _SUCCESS_ONLY = ("sr", "spl")

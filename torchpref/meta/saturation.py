@@ -13,9 +13,9 @@ from torchpref.meta.estimates import Estimate, around
 from torchpref.meta.figures import replicate_figures
 from torchpref.meta.series import Series, empty, transpose
 from torchpref.meta.values import PairValues
-from torchpref.preferences import run_scores
-from torchpref.resampling import draw_weights, resampling_units
-from torchpref.trajectories import Trajectories
+from torchpref.pairwise.preferences import run_scores
+from torchpref.runs.trajectories import Trajectories
+from torchpref.stats.resampling.instances import draw_weights, resampling_units
 
 #: Bins of equal count.
 BINS = 10

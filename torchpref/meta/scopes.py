@@ -17,8 +17,8 @@ from torchpref.meta.figures import in_chunks, replicate_figures, split_half
 from torchpref.meta.rankings import kendall
 from torchpref.meta.result import MetaTable
 from torchpref.meta.values import PairValues
-from torchpref.preferences import Preferences
-from torchpref.resampling import draw_weights, resampling_units
+from torchpref.pairwise.preferences import Preferences
+from torchpref.stats.resampling.instances import draw_weights, resampling_units
 
 NO_ORDER = "no known order was given"
 NO_TRIALS = "no system has two trials of any instance"
@@ -86,7 +86,7 @@ def scope_table(
 def _measure(
     prefs: Preferences, values: PairValues, known: Tensor | None, options: Options, step: Callable[[str], None]
 ) -> tuple[dict[str, Estimate], Float[Tensor, "replicate system"]]:
-    from torchpref.significance import sign_flip_tests
+    from torchpref.stats.significance.significance import sign_flip_tests
 
     step(prefs.measure)
     units = resampling_units(prefs.benchmarks)

@@ -13,7 +13,8 @@ import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from torchpref.trajectories import MILLION, Trajectories
+from torchpref.runs.trajectories import Trajectories
+from torchpref.runs.units import MILLION
 
 Change = Literal["drop", "merge", "jitter"]
 #: All changes.

@@ -17,10 +17,10 @@ import torch
 from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
-from torchpref.resampling import fixed_point
+from torchpref.stats.resampling.instances import fixed_point
 
 if TYPE_CHECKING:
-    from torchpref.preferences import Preferences
+    from torchpref.pairwise.preferences import Preferences
 
 _EXACT = 2.0**52
 
@@ -132,7 +132,7 @@ class PairValues:
 
         0 where there is no coarse step, and sums are as good as continuous.
         """
-        from torchpref.exact_tests import lattice_steps
+        from torchpref.stats.significance.exact import lattice_steps
 
         real = self.values.numpy() * self.step
         steps = lattice_steps(real)

@@ -12,7 +12,7 @@ from torchpref.report.pieces import add, bullets, heading, table
 from torchpref.report.tables import findings_parts
 
 if TYPE_CHECKING:
-    from torchpref.io.audit import Audit
+    from torchpref.runs.audit import Audit
 
 #: How many systems a finding names here; all of them stand in the JSON.
 _NAMED = 50

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 from rich.console import RenderableType
 from rich.text import Text
 
-from torchpref.measures import describe
 from torchpref.report.numbers import percent
 from torchpref.report.pieces import add, heading, table
 from torchpref.report.tables import evaluation_tables
+from torchpref.runs.measures import describe
 
 if TYPE_CHECKING:
-    from torchpref.evaluation import Evaluation
+    from torchpref.evaluation.result import Evaluation
 
 
 def demo_tables(result: Evaluation, known: Sequence[str], about: str, paths: str) -> list[RenderableType]:

@@ -11,7 +11,7 @@ from torchpref.report.numbers import printable, signed
 from torchpref.report.pieces import add, bullets, heading, table
 
 if TYPE_CHECKING:
-    from torchpref.comparison import Comparison, MeasureComparison
+    from torchpref.evaluation.comparison import Comparison, MeasureComparison
 
 #: How many deciding instances are shown.
 _SHOWN = 8

@@ -10,14 +10,14 @@ from rich.console import RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from torchpref.measures import describe
 from torchpref.report.numbers import amount, counted, percent, plain, printable, signed
 from torchpref.report.pieces import add, bullets, heading, names, table
+from torchpref.runs.measures import describe
 
 if TYPE_CHECKING:
-    from torchpref.evaluation import Evaluation, MeasureResult
-    from torchpref.findings import Finding
-    from torchpref.leaderboard import Leaderboard
+    from torchpref.evaluation.result import Evaluation, MeasureResult
+    from torchpref.runs.findings import Finding
+    from torchpref.stats.ranking.leaderboard import Leaderboard
 
 _BAR = 20
 #: So many benchmarks are listed one by one.

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from torchpref.measures import describe
 from torchpref.report.numbers import amount, counted, percent, plain, printable, signed
+from torchpref.runs.measures import describe
 
 if TYPE_CHECKING:
-    from torchpref.evaluation import Evaluation
+    from torchpref.evaluation.result import Evaluation
 
 
 @dataclass(frozen=True)

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
 from torchpref.errors import MissingExtraError, UsageError
-from torchpref.preferences import Preferences
+from torchpref.pairwise.preferences import Preferences
 
 Prompts = Mapping[str, Any] | Callable[[str], Any]
 Completions = Mapping[tuple[str, str], Any] | Callable[[str, str], Any]

@@ -19,12 +19,12 @@ import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from torchpref.grid import LEVEL_PAD
 from torchpref.kernels import choice
 from torchpref.kernels.reference import interval_sign, level_sign
-from torchpref.measures import TIE_TOLERANCE
 from torchpref.rl.rollouts import Rollouts
-from torchpref.trajectories import MILLION, NEVER
+from torchpref.runs.curves import LEVEL_PAD
+from torchpref.runs.measures import TIE_TOLERANCE
+from torchpref.runs.units import MILLION, NEVER
 
 #: Levels looked up at a time, on the CPU and on other devices: bounds the memory, never changes a result.
 MAX_CELLS = 1 << 20
@@ -61,7 +61,7 @@ def compare_rollouts(
 
 
 def _compiled(rows: Rollouts, columns: Rollouts | None, measure: str) -> Int[Tensor, "batch row column"]:
-    from torchpref.kernels.cpu_groups import compare_groups
+    from torchpref.kernels.cpu.groups import compare_groups
 
     def parts(runs: Rollouts) -> tuple[Tensor, Tensor | None, Tensor | None, Tensor]:
         levels, ticks = (runs.reached, None) if runs.ticks is None else runs.jumps()

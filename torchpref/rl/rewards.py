@@ -15,11 +15,11 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from torchpref.errors import DataError, UsageError
-from torchpref.measures import CURVE_MEASURES, describe
 from torchpref.rl.pairwise import compare_rollouts
 from torchpref.rl.rollouts import Inputs, Rollouts, broken, check_inputs, rollouts
 from torchpref.rl.scores import reference_ticks, rollout_scores
-from torchpref.trajectories import MILLION
+from torchpref.runs.measures import CURVE_MEASURES, describe
+from torchpref.runs.units import MILLION
 
 Output = Literal["signed", "win_rate"]
 Anchor = Literal["success", "return"] | None

@@ -13,9 +13,9 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from torchpref.errors import DataError, UsageError
-from torchpref.grid import LEVEL_PAD
 from torchpref.kernels import choice
-from torchpref.trajectories import (
+from torchpref.runs.curves import LEVEL_PAD
+from torchpref.runs.units import (
     LARGEST_TICK,
     MILLION,
     NEVER,
@@ -35,7 +35,7 @@ class Rollouts:
         ticks: int64 of the same shape, the time of each step, ``UNKNOWN`` where not known; None where the clock counts
             steps, so that step t is at tick t for all rollouts.
         zero_is_unknown: whether a level at tick 0 is at an unknown time.
-        bound: int64 ``[batch, rollout]`` or None, as in :class:`torchpref.grid.Curves`.
+        bound: int64 ``[batch, rollout]`` or None, as in :class:`torchpref.runs.curves.Curves`.
         valid: bool ``[batch, rollout]``, rollouts that count.
     """
 
@@ -70,7 +70,7 @@ class Rollouts:
     def jumps(self) -> tuple[Int[Tensor, "batch rollout step"], Int[Tensor, "batch rollout step"]]:
         """At each step the level and the time of the next jump, the step's own included.
 
-        Points on one tick are merged, as :func:`torchpref.grid.curves` does for runs. Levels are int32 and ascend along
+        Points on one tick are merged, as :func:`torchpref.runs.curves.curves` does for runs. Levels are int32 and ascend along
         each row, ``LEVEL_PAD`` behind the last jump; ticks are int64, ``UNKNOWN`` where not known and ``NEVER`` behind it.
         """
         pad = torch.nn.functional.pad
@@ -286,7 +286,7 @@ def _reached(inputs: Inputs) -> Int[Tensor, "batch rollout step"]:
     values = inputs.returns
     batch, count, steps = values.shape
     if choice.groups_compiled(values.device, batch * count, steps, by_step=True):
-        from torchpref.kernels.cpu_groups import reach
+        from torchpref.kernels.cpu.groups import reach
 
         return reach(values, torch.where(inputs.valid, inputs.lengths, 0))
     reached = torch.round(torch.where(_inside(inputs), values, 0).double() * MILLION).to(torch.int32)

@@ -13,10 +13,10 @@ from typing import Any
 import torch
 
 from torchpref.errors import MissingExtraError, UsageError
-from torchpref.measures import describe
-from torchpref.preferences import preferences, run_scores
+from torchpref.pairwise.preferences import preferences, run_scores
 from torchpref.rl.traces import Trace, curve_of_rewards, pad_traces
-from torchpref.trajectories import Trajectories
+from torchpref.runs.measures import describe
+from torchpref.runs.trajectories import Trajectories
 
 try:
     from stable_baselines3.common.callbacks import BaseCallback

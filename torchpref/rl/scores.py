@@ -7,10 +7,10 @@ from jaxtyping import Int
 from torch import Tensor
 
 from torchpref.errors import DataError
-from torchpref.grid import LEVEL_PAD
-from torchpref.measures import describe
 from torchpref.rl.rollouts import Inputs, Rollouts
-from torchpref.trajectories import MILLION, NEVER, UNKNOWN
+from torchpref.runs.curves import LEVEL_PAD
+from torchpref.runs.measures import describe
+from torchpref.runs.units import MILLION, NEVER, UNKNOWN
 
 
 def rollout_scores(runs: Rollouts, measure: str, reference: Tensor | None) -> tuple[Tensor, Tensor]:

@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from torchpref.errors import MissingExtraError, UsageError
-from torchpref.measures import describe
 from torchpref.rl.advantages import Scale, group_advantages
 from torchpref.rl.rewards import DEFAULT_WEIGHT, Anchor, Output, preference_rewards
 from torchpref.rl.traces import curve_of_rewards
+from torchpref.runs.measures import describe
 
 try:
     from torchrl.objectives.llm import MCAdvantage

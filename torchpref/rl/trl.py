@@ -18,10 +18,10 @@ import torch
 import torch.distributed as dist
 
 from torchpref.errors import DataError, TorchPrefWarning, UsageError
-from torchpref.measures import describe
 from torchpref.rl.rewards import DEFAULT_WEIGHT, Anchor, Output, preference_rewards
 from torchpref.rl.traces import Trace, pad_traces
-from torchpref.trajectories import MILLION
+from torchpref.runs.measures import describe
+from torchpref.runs.units import MILLION
 
 Row = dict[str, Any]
 

@@ -16,11 +16,11 @@ from torchpref.errors import UsageError
 if TYPE_CHECKING:
     import polars
 
+    from torchpref.runs.trajectories import Trajectories
     from torchpref.sgrl.environments import Environment
     from torchpref.sgrl.tabular import TabularTask
-    from torchpref.trajectories import Trajectories
 
-DATA = Path(__file__).resolve().parents[1] / "data"
+DATA = Path(__file__).resolve().parent / "data"
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,9 @@ from typing import Any
 
 import numpy as np
 
-from torchpref.io.readers import detect_format, reader_named, walk
+from torchpref.io.detect import detect_format
+from torchpref.io.files.walk import walk
+from torchpref.io.readers import reader_named
 
 DATA = Path(__file__).parent / "data"
 Row = dict[str, Any]

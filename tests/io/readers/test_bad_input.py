@@ -20,8 +20,9 @@ import pytest
 from reader_logs import LOGS, Read, lines, log, put, tales_rows
 
 from torchpref.errors import DataError, TorchPrefError
-from torchpref.io.readers import reader_named, walk
-from torchpref.io.readers.documents import MAX_LINE, read_lines, read_stream
+from torchpref.io.files.documents import MAX_LINE, read_lines, read_stream
+from torchpref.io.files.walk import walk
+from torchpref.io.readers import reader_named
 
 BINARY = {"minari", "episodes"}
 TEXT = sorted(set(LOGS) - BINARY)
@@ -323,7 +324,7 @@ def test_a_pickle_beside_the_logs_is_not_loaded(tmp_path: Path, name: str) -> No
 
 
 def test_a_line_too_long_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("torchpref.io.readers.documents.MAX_LINE", 1000)
+    monkeypatch.setattr("torchpref.io.files.documents.MAX_LINE", 1000)
     path = put(tmp_path / "x.jsonl", "{}\n" + '"' + "x" * 2000 + '"\n')
     with pytest.raises(DataError, match=r"x.jsonl:2: a line of more than 1,000 bytes"):
         list(read_lines(path))

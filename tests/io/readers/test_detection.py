@@ -10,8 +10,11 @@ from reader_logs import LOGS, Read, log, put
 
 from torchpref.errors import DataError, UsageError
 from torchpref.io import readers as package
-from torchpref.io.readers import detect_format, reader_named, readers, select_format, walk
-from torchpref.io.readers.base import Reader, Source
+from torchpref.io.detect import detect_format, select_format
+from torchpref.io.files.source import Source
+from torchpref.io.files.walk import walk
+from torchpref.io.logs.reader import Reader
+from torchpref.io.readers import reader_named, readers
 
 
 @pytest.mark.parametrize("name", LOGS)
@@ -162,7 +165,7 @@ class TestOtherPackages:
         def read(sources, options):
             import polars as pl
 
-            from torchpref.io.tidy import Tidy
+            from torchpref.runs.tidy.schema import Tidy
 
             return Tidy(pl.DataFrame({"system": ["a"], "instance": ["x"], "success": [True], "cost": [1.0]}))
 

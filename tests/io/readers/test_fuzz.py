@@ -24,10 +24,12 @@ from hypothesis import strategies as st
 from reader_logs import DATA, LOGS, log
 
 from torchpref.errors import TorchPrefError, TorchPrefWarning
-from torchpref.io.build import build
-from torchpref.io.readers import detect_format, hdf5, reader_named
-from torchpref.io.readers.archives import Archive
-from torchpref.io.readers.base import Source
+from torchpref.io.detect import detect_format
+from torchpref.io.files import hdf5
+from torchpref.io.files.archives import Archive
+from torchpref.io.files.source import Source
+from torchpref.io.readers import reader_named
+from torchpref.runs.tidy.build import build
 
 CASES = 2_000
 CASES_PER_SEED = 10

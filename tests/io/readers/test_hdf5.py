@@ -18,7 +18,7 @@ from reader_logs import Read, log
 from test_fuzz import damaged
 
 from torchpref.errors import DataError
-from torchpref.io.readers import hdf5
+from torchpref.io.files import hdf5
 
 HANGS = [(12, 4246722672, 46936), (8, 332935112, 24778)]
 """Damage after which HDF5 1.14 looks for an attribute for ever."""
@@ -124,8 +124,9 @@ SCRIPT = """
 import os, sys, threading, time
 sys.path.insert(0, {tests!r})
 from pathlib import Path
-from torchpref.io.readers import hdf5, minari
-from torchpref.io.readers.base import Source
+from torchpref.io.files import hdf5
+from torchpref.io.readers import minari
+from torchpref.io.logs.reader import Source
 hdf5.SECONDS = {seconds}
 def tell():
     while hdf5._worker is None:
@@ -172,7 +173,7 @@ def test_without_standard_streams(tmp_path: Path) -> None:
 FORK = """
 import os, sys
 from pathlib import Path
-from torchpref.io.readers import hdf5
+from torchpref.io.files import hdf5
 
 def episodes():
     return [answer["kind"] for answer, _ in hdf5.answers(Path(sys.argv[1]), ["rewards"], [], 100)].count("episode")

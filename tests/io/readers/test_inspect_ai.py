@@ -46,7 +46,7 @@ def test_members_are_packed_with_method_93_and_read_without_inspect_ai(tmp_path:
 
 
 def test_stored_and_deflated_members_are_read_too(tmp_path: Path) -> None:
-    from torchpref.io.readers.archives import Archive
+    from torchpref.io.files.archives import Archive
 
     for method in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         path = tmp_path / f"{method}.eval"
@@ -187,7 +187,7 @@ def test_a_log_without_samples(tmp_path: Path) -> None:
 
 
 def test_an_archive_that_was_never_finished(tmp_path: Path) -> None:
-    from torchpref.io.readers.archives import Archive
+    from torchpref.io.files.archives import Archive
 
     path = tmp_path / "open.eval"
     with Archive(DATA / "toy.eval") as source, zipfile.ZipFile(path, "w") as target:

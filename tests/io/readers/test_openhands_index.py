@@ -27,8 +27,8 @@ def test_null_outcome_is_no_run(tmp_path: Path) -> None:
 
 
 def test_null_or_zero_cost_is_an_unknown_time(tmp_path: Path) -> None:
-    from torchpref.grid import curves
     from torchpref.io import read
+    from torchpref.runs.curves import curves
 
     path = log("openhands-index", tmp_path)
     with warnings.catch_warnings():

@@ -20,8 +20,8 @@ def test_values_by_hand(tmp_path: Path) -> None:
 def test_null_or_zero_duration_and_cost_are_unknown_times(tmp_path: Path) -> None:
     import warnings
 
-    from torchpref.grid import curves
     from torchpref.io import read
+    from torchpref.runs.curves import curves
 
     path = log("tau2", tmp_path)
     assert Read(path).cells("m-1", "3", "seconds", "cost", trial=1, benchmark="airline") == (0.0, None)

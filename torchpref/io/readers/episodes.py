@@ -26,16 +26,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchpref.errors import DataError
-from torchpref.io.readers.archives import Archive, first_member
-from torchpref.io.readers.base import Reader, Source
-from torchpref.io.readers.episodes_common import OPTIONS, Rule, add_episode, episode_of, floats, rule_of
-from torchpref.io.readers.naming import folder
-from torchpref.io.readers.records import Notes, integer_of, several, text_of
-from torchpref.io.readers.runs import Runs
-from torchpref.io.tidy import CLOCKS
+from torchpref.io.files.archives import Archive, first_member
+from torchpref.io.files.source import Source
+from torchpref.io.logs.episodes import OPTIONS, Rule, add_episode, episode_of, floats, rule_of
+from torchpref.io.logs.naming import folder
+from torchpref.io.logs.reader import Reader
+from torchpref.io.logs.records import Notes, integer_of, several, text_of
+from torchpref.io.logs.runs import Runs
+from torchpref.runs.tidy.schema import CLOCKS
 
 if TYPE_CHECKING:
-    from torchpref.io.tidy import Tidy
+    from torchpref.runs.tidy.schema import Tidy
 
 MAX_ELEMENTS = 1 << 28
 

@@ -15,15 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchpref.errors import UsageError
+from torchpref.io.files.documents import read_object
+from torchpref.io.files.source import Source
+from torchpref.io.logs.reader import Reader
+from torchpref.io.logs.records import Notes, dict_at, list_at, several, text_of, total
+from torchpref.io.logs.runs import Runs
+from torchpref.io.logs.trajectory_steps import clocks
 from torchpref.io.readers import atif
-from torchpref.io.readers.base import Reader, Source
-from torchpref.io.readers.documents import read_object
-from torchpref.io.readers.records import Notes, dict_at, list_at, several, text_of, total
-from torchpref.io.readers.runs import Runs
-from torchpref.io.readers.trajectory_steps import clocks
 
 if TYPE_CHECKING:
-    from torchpref.io.tidy import Tidy
+    from torchpref.runs.tidy.schema import Tidy
 
 _LIMITS = ("AgentTimeoutError", "TimeLimit", "MaxTurns", "ContextLength", "OutputLength", "ContextWindow")
 

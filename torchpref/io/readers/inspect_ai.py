@@ -16,14 +16,15 @@ from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from torchpref.errors import DataError, UsageError
-from torchpref.io.readers.archives import Archive, first_member
-from torchpref.io.readers.base import Reader, Source
-from torchpref.io.readers.documents import decode, parse, read_object
-from torchpref.io.readers.records import Notes, dict_at, list_at, positive_option, several, text_of, total
-from torchpref.io.readers.runs import Runs
+from torchpref.io.files.archives import Archive, first_member
+from torchpref.io.files.documents import decode, parse, read_object
+from torchpref.io.files.source import Source
+from torchpref.io.logs.reader import Reader
+from torchpref.io.logs.records import Notes, dict_at, list_at, positive_option, several, text_of, total
+from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
-    from torchpref.io.tidy import Tidy
+    from torchpref.runs.tidy.schema import Tidy
 
 _LETTERS = {"C": 1.0, "P": 0.5, "I": 0.0, "N": 0.0}
 _WORDS = {"yes": 1.0, "true": 1.0, "no": 0.0, "false": 0.0}

@@ -14,13 +14,14 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchpref.io.readers.base import Reader, Source
-from torchpref.io.readers.documents import read_object
-from torchpref.io.readers.records import Notes, dict_at, list_at, several, text_of
-from torchpref.io.readers.runs import Runs
+from torchpref.io.files.documents import read_object
+from torchpref.io.files.source import Source
+from torchpref.io.logs.reader import Reader
+from torchpref.io.logs.records import Notes, dict_at, list_at, several, text_of
+from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
-    from torchpref.io.tidy import Tidy
+    from torchpref.runs.tidy.schema import Tidy
 
 _SPLIT = re.compile(r"_(?:fs|split)_\d+$")
 

@@ -15,23 +15,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchpref.errors import MissingExtraError
-from torchpref.io.readers.base import Reader, Source
-from torchpref.io.readers.episodes_common import (
-    MAX_STEPS,
-    OPTIONS,
-    SUCCESS_KEYS,
-    Rule,
-    add_episode,
-    episode_of,
-    rule_of,
-)
-from torchpref.io.readers.hdf5 import answers
-from torchpref.io.readers.naming import GENERIC, folder
-from torchpref.io.readers.records import Notes, several, text_of
-from torchpref.io.readers.runs import Runs
+from torchpref.io.files.hdf5 import answers
+from torchpref.io.files.source import Source
+from torchpref.io.logs.episodes import MAX_STEPS, OPTIONS, SUCCESS_KEYS, Rule, add_episode, episode_of, rule_of
+from torchpref.io.logs.naming import GENERIC, folder
+from torchpref.io.logs.reader import Reader
+from torchpref.io.logs.records import Notes, several, text_of
+from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
-    from torchpref.io.tidy import Tidy
+    from torchpref.runs.tidy.schema import Tidy
 
 _MAGIC = b"\x89HDF\r\n\x1a\n"
 _ARRAYS = ("rewards", "terminations", "truncations")

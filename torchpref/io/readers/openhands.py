@@ -14,15 +14,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchpref.errors import DataError
-from torchpref.io.readers.base import Reader, Source
-from torchpref.io.readers.documents import read_lines
-from torchpref.io.readers.naming import GENERIC, folder
-from torchpref.io.readers.records import Notes, dict_at, list_at, several, text_of, total
-from torchpref.io.readers.reports import Reports, is_report
-from torchpref.io.readers.runs import Runs
+from torchpref.io.files.documents import read_lines
+from torchpref.io.files.source import Source
+from torchpref.io.logs.naming import GENERIC, folder
+from torchpref.io.logs.reader import Reader
+from torchpref.io.logs.records import Notes, dict_at, list_at, several, text_of, total
+from torchpref.io.logs.reports import Reports, is_report
+from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
-    from torchpref.io.tidy import Tidy
+    from torchpref.runs.tidy.schema import Tidy
 
 _LIMIT = re.compile(
     r"maximum iteration|max(?:imum)?[ _]?(?:iterations?|budget)|budget.{0,20}exceeded|MaxIterations", re.IGNORECASE

@@ -10,14 +10,15 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from torchpref.io.readers.base import Reader, Source
-from torchpref.io.readers.documents import read_object
-from torchpref.io.readers.rates import compare_rate
-from torchpref.io.readers.records import Notes, dict_at, list_at, several, text_of
-from torchpref.io.readers.runs import Runs
+from torchpref.io.files.documents import read_object
+from torchpref.io.files.source import Source
+from torchpref.io.logs.rates import compare_rate
+from torchpref.io.logs.reader import Reader
+from torchpref.io.logs.records import Notes, dict_at, list_at, several, text_of
+from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
-    from torchpref.io.tidy import Tidy
+    from torchpref.runs.tidy.schema import Tidy
 
 
 def detect(source: Source) -> bool:

@@ -18,14 +18,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchpref.errors import DataError
-from torchpref.io.readers.base import Reader, Source
-from torchpref.io.readers.documents import read_lines, read_object
-from torchpref.io.readers.naming import folders
-from torchpref.io.readers.records import Notes, integer_of, several, text_of
-from torchpref.io.readers.runs import Runs
+from torchpref.io.files.documents import read_lines, read_object
+from torchpref.io.files.source import Source
+from torchpref.io.logs.naming import folders
+from torchpref.io.logs.reader import Reader
+from torchpref.io.logs.records import Notes, integer_of, several, text_of
+from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
-    from torchpref.io.tidy import Tidy
+    from torchpref.runs.tidy.schema import Tidy
 
 _NAME = re.compile(r"(?:(?P<agent>.+)__(?P<game>[^_]+)__)?a(?P<admissible>[01])_s(?P<seed>\d{1,18})(?:_steps\d+)?")
 _COLUMNS = ("Step", "Score", "Max Score", "Moves", "Token Usage")

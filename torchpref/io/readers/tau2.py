@@ -14,14 +14,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchpref.errors import UsageError
-from torchpref.io.readers.base import Reader, Source
-from torchpref.io.readers.documents import read_object
-from torchpref.io.readers.naming import folder
-from torchpref.io.readers.records import Notes, dict_at, list_at, several, text_of, total
-from torchpref.io.readers.runs import Runs
+from torchpref.io.files.documents import read_object
+from torchpref.io.files.source import Source
+from torchpref.io.logs.naming import folder
+from torchpref.io.logs.reader import Reader
+from torchpref.io.logs.records import Notes, dict_at, list_at, several, text_of, total
+from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
-    from torchpref.io.tidy import Tidy
+    from torchpref.runs.tidy.schema import Tidy
 
 _LIMITS = {"max_steps", "timeout", "max_errors_timeout"}
 _SIMULATION = {"task_id", "reward_info", "messages"}

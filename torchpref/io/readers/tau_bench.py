@@ -10,13 +10,14 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchpref.errors import DataError
-from torchpref.io.readers.base import Reader, Source
-from torchpref.io.readers.documents import kind_of, read_json
-from torchpref.io.readers.records import Notes, list_at, several, text_of
-from torchpref.io.readers.runs import Runs
+from torchpref.io.files.documents import kind_of, read_json
+from torchpref.io.files.source import Source
+from torchpref.io.logs.reader import Reader
+from torchpref.io.logs.records import Notes, list_at, several, text_of
+from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
-    from torchpref.io.tidy import Tidy
+    from torchpref.runs.tidy.schema import Tidy
 
 
 def detect(source: Source) -> bool:

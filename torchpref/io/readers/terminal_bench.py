@@ -14,15 +14,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchpref.io.readers.base import Reader, Source
-from torchpref.io.readers.documents import read_object
-from torchpref.io.readers.naming import folders
-from torchpref.io.readers.rates import compare_rate
-from torchpref.io.readers.records import Notes, dict_at, list_at, several, text_of, total
-from torchpref.io.readers.runs import Runs
+from torchpref.io.files.documents import read_object
+from torchpref.io.files.source import Source
+from torchpref.io.logs.naming import folders
+from torchpref.io.logs.rates import compare_rate
+from torchpref.io.logs.reader import Reader
+from torchpref.io.logs.records import Notes, dict_at, list_at, several, text_of, total
+from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
-    from torchpref.io.tidy import Tidy
+    from torchpref.runs.tidy.schema import Tidy
 
 _TRIAL = re.compile(r"\.(\d{1,9})-of-\d+")
 _LIMITS = {"agent_timeout", "context_length_exceeded", "output_length_exceeded"}

@@ -14,15 +14,16 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from torchpref.io.readers.base import Reader, Source
-from torchpref.io.readers.documents import read_object, read_text
-from torchpref.io.readers.naming import folder
-from torchpref.io.readers.outline import decode_head
-from torchpref.io.readers.records import Notes, dict_at, list_at, positive_option, several, text_of
-from torchpref.io.readers.runs import Runs
+from torchpref.io.files.documents import read_object, read_text
+from torchpref.io.files.outline import decode_head
+from torchpref.io.files.source import Source
+from torchpref.io.logs.naming import folder
+from torchpref.io.logs.reader import Reader
+from torchpref.io.logs.records import Notes, dict_at, list_at, positive_option, several, text_of
+from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
-    from torchpref.io.tidy import Tidy
+    from torchpref.runs.tidy.schema import Tidy
 
 _HEADER = re.compile(
     r"^[ \t]*\|[ \t]*Filename[ \t]*\|[ \t]*Total[ \t]*\|[ \t]*Result[ \t]*\|[ \t]*Score[ \t]*\|[ \t]*Steps[ \t]*\|",

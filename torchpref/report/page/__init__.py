@@ -14,7 +14,7 @@ from torchpref.errors import MissingExtraError
 from torchpref.report.page.data import page_data
 
 if TYPE_CHECKING:
-    from torchpref.evaluation import Evaluation
+    from torchpref.evaluation.result import Evaluation
 
 __all__ = ["evaluation_page"]
 

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchpref.grid import LEVEL_PAD, curves
-from torchpref.measures import describe
 from torchpref.report.numbers import printable
-from torchpref.trajectories import MILLION, UNKNOWN
+from torchpref.runs.curves import LEVEL_PAD, curves
+from torchpref.runs.measures import describe
+from torchpref.runs.units import MILLION, UNKNOWN
 
 if TYPE_CHECKING:
-    from torchpref.evaluation import Evaluation, MeasureResult
+    from torchpref.evaluation.result import Evaluation, MeasureResult
 
 #: In the page Δ is a whole number of hundredths; this stands for "not compared".
 NOT_COMPARED = 127

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from torchpref.measures import describe
 from torchpref.report.plots.style import (
     COLOURS,
     FIRST,
@@ -22,14 +21,15 @@ from torchpref.report.plots.style import (
     short,
     short_names,
 )
-from torchpref.trajectories import MILLION
+from torchpref.runs.measures import describe
+from torchpref.runs.units import MILLION
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from torchpref.evaluation import Evaluation
-    from torchpref.pair import PairPreferences
-    from torchpref.preferences import Preferences
+    from torchpref.evaluation.result import Evaluation
+    from torchpref.pairwise.one_pair import PairPreferences
+    from torchpref.pairwise.preferences import Preferences
 
 
 def tie_rates(result: Evaluation | Mapping[str, float], ax: Axes | None = None) -> Axes:
@@ -135,7 +135,7 @@ def advantage_by_level(pair: PairPreferences, bins: int = 10, ax: Axes | None = 
 
 def _level_shares(pair: PairPreferences, bins: int) -> tuple[list[str], np.ndarray, np.ndarray]:
     from torchpref.errors import UsageError
-    from torchpref.grid import LEVEL_PAD
+    from torchpref.runs.curves import LEVEL_PAD
 
     if pair.levels is None or pair.signs is None:
         raise UsageError(f"{pair.measure.upper()} knows no levels; use lr, rpp or ipp")

@@ -22,8 +22,8 @@ from torchpref.report.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from torchpref.evaluation import Evaluation
-    from torchpref.leaderboard import Leaderboard
+    from torchpref.evaluation.result import Evaluation
+    from torchpref.stats.ranking.leaderboard import Leaderboard
 
 
 def leaderboard(board: Leaderboard, ax: Axes | None = None) -> Axes:

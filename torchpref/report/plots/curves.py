@@ -8,14 +8,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from torchpref.errors import UsageError
-from torchpref.grid import LEVEL_PAD, curves, time_to_return
 from torchpref.report.plots.style import caption, legend, line_style, marker, new_axes, plain_frame, short
-from torchpref.trajectories import MILLION, NEVER, UNKNOWN
+from torchpref.runs.curves import LEVEL_PAD, curves, time_to_return
+from torchpref.runs.units import MILLION, NEVER, UNKNOWN
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from torchpref.trajectories import Trajectories
+    from torchpref.runs.trajectories import Trajectories
 
 
 def _chosen(runs: Trajectories, instance: str, systems: Sequence[str] | str | None) -> Trajectories:

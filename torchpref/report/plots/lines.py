@@ -23,7 +23,7 @@ from torchpref.report.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from torchpref.budget import BudgetCurves
+    from torchpref.evaluation.budget import BudgetCurves
 
 #: What a line can stand for: x, y, and the limits of its interval where it has one.
 Series = (

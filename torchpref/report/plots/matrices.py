@@ -22,8 +22,8 @@ from torchpref.report.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from torchpref.preferences import Preferences
-    from torchpref.trajectories import Trajectories
+    from torchpref.pairwise.preferences import Preferences
+    from torchpref.runs.trajectories import Trajectories
 
 #: Up to this many systems the numbers stand in the cells.
 NUMBERS_UP_TO = 12

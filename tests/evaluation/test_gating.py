@@ -1,0 +1,90 @@
+"""The check for continuous integration: what fails, what passes, and the line that says why."""
+
+from __future__ import annotations
+
+import json
+
+import numpy as np
+import pytest
+import torch
+
+import torchpref as tp
+from torchpref.errors import DataError, UsageError
+from torchpref.evaluation.gating import gate
+
+
+def versions(won: int, lost: int, tied: int = 0) -> tp.Trajectories:
+    """``new`` solves ``won`` instances that ``base`` does not, and the other way round."""
+    returns = torch.zeros(won + lost + tied, 2, 1, 1)
+    returns[:won, 1] = 1
+    returns[won : won + lost, 0] = 1
+    return tp.Trajectories(returns, systems=["base", "new"])
+
+
+def test_a_new_system_that_is_worse_fails():
+    result = gate(versions(3, 15, 20), "base", "new")
+    assert result.exit_code == 1 and result.worse
+    assert result.p == pytest.approx(988 / 2**18)  # 1 + 18 + 153 + 816 of 2^18 patterns
+    assert result.mean == pytest.approx(-12 / 38) and result.low < result.mean < result.high < 0
+    assert result.line.startswith("worse: RPP by steps of new against base: mean -0.316, 90 % interval -0.473 to")
+
+
+@pytest.mark.parametrize(("won", "lost"), [(15, 3), (9, 9), (8, 10), (0, 0), (1, 4)])
+def test_one_that_is_not_passes(won, lost):
+    result = gate(versions(won, lost, 10), "base", "new")
+    assert result.exit_code == 0
+    assert result.line.startswith("not significantly worse")
+    assert (result.p == 1) == (won >= lost)
+
+
+def test_too_few_decided_instances_are_pointed_out():
+    result = gate(versions(0, 4, 10), "base", "new")
+    assert "too few to tell, 5 decided instances are the least" in result.line
+    assert gate(versions(0, 5, 10), "base", "new").exit_code == 1
+
+
+def test_a_margin_lets_small_losses_pass():
+    runs = versions(100, 150, 250)
+    assert gate(runs, "base", "new").exit_code == 1
+    assert gate(runs, "base", "new", margin=0.02).exit_code == 1
+    assert gate(runs, "base", "new", margin=0.09).exit_code == 0
+    result = gate(runs, "base", "new", margin=0.02)
+    assert result.method == "t" and "beyond the margin 0.02" in result.line
+    assert (result.p <= 0.05) == (result.high < -0.02)
+
+
+def test_a_least_effect_lets_trifles_pass():
+    runs = versions(100, 150, 250)
+    result = gate(runs, "base", "new", min_effect=0.2)
+    assert result.exit_code == 0 and "significant, but smaller than 0.2" in result.line
+    assert gate(runs, "base", "new", min_effect=0.05).exit_code == 1
+
+
+def test_false_alarms_stay_below_alpha():
+    rng = np.random.default_rng(0)
+    alarms = {0.0: 0, 0.1: 0}
+    for _ in range(400):
+        coins = rng.random(60)
+        runs = versions(
+            int((coins < 0.25).sum()), int(((coins >= 0.25) & (coins < 0.5)).sum()), int((coins >= 0.5).sum())
+        )
+        alarms[0.0] += gate(runs, "base", "new").worse
+        shifted = versions(
+            int((coins < 0.2).sum()), int(((coins >= 0.2) & (coins < 0.5)).sum()), int((coins >= 0.5).sum())
+        )
+        alarms[0.1] += gate(shifted, "base", "new", margin=0.1).worse
+    assert 0 < alarms[0.0] <= 29 and 0 < alarms[0.1] <= 29  # 5 % and two standard errors
+
+
+def test_it_converts_and_its_options_are_checked():
+    assert json.loads(json.dumps(gate(versions(1, 2), "base", "new", measure="SR").to_dict()))["exit_code"] == 0
+    one = gate(versions(0, 1), "base", "new", margin=0.1)
+    assert one.exit_code == 0 and one.to_dict()["low"] is None
+    for options in ({"margin": -0.1}, {"margin": 1}, {"min_effect": 2}, {"alpha": 0}):
+        with pytest.raises(UsageError):
+            gate(versions(1, 2), "base", "new", **options)
+    with pytest.raises(UsageError, match="no system 'bse'; did you mean 'base'"):
+        gate(versions(1, 2), "bse", "new")
+    apart = tp.Trajectories(torch.zeros(2, 2, 1, 1), present=torch.eye(2).bool().unsqueeze(-1), systems=["base", "new"])
+    with pytest.raises(DataError, match="share no instance"):
+        gate(apart, "base", "new")

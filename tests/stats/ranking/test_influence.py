@@ -1,0 +1,72 @@
+"""Leaving out one instance: predicted changes against refits, reversed pairs against recomputed means."""
+
+from __future__ import annotations
+
+import json
+from importlib import import_module
+
+import numpy as np
+import pytest
+import torch
+
+import torchpref as tp
+from samples import graded_runs, preferences_of, ternary
+from torchpref.stats.ranking.influence import influence
+
+
+@pytest.mark.parametrize("missing", [0.0, 0.3])
+def test_changes_are_those_of_refits(missing):
+    runs = graded_runs(instances=40, systems=4, missing=missing)
+    prefs = tp.preferences(runs, "rpp")
+    found = influence(prefs)
+    full = tp.bradley_terry(prefs).theta
+    for instance in range(0, 40, 3):
+        rest = tp.preferences(runs.take(instances=[i for i in range(40) if i != instance]), "rpp")
+        change = tp.bradley_terry(rest).theta - full
+        assert found.change[instance].numpy() == pytest.approx(
+            change.numpy(), abs=0.03 * float(change.abs().max()) + 1e-6
+        )
+        means = (rest.pair_means() - prefs.pair_means()).numpy()
+        assert found.mean_change[instance].numpy() == pytest.approx(means, abs=1e-12, nan_ok=True)
+        flips = torch.nan_to_num(rest.pair_means() * prefs.pair_means()) < -1e-18
+        assert torch.equal(found.flips[instance], flips)
+
+
+def test_flips_are_counted():
+    # With Δ of different sizes one instance can outweigh all others; a mean of exactly 0 is no flip.
+    delta = np.array([[900_000, 500_000, 0], [-300_000, -250_000, 0], [-400_000, -250_000, 0]])
+    found = influence(preferences_of(delta, unit=10**6))
+    assert found.flips.tolist() == [[True, False, False], [False, False, False], [False, False, False]]
+    assert found.flipped_pairs == pytest.approx(1 / 3) and found.flip_rate == pytest.approx(1 / 9)
+    assert found.rows()[0]["instance"] == "instance-1" or found.change.isnan().all()
+
+
+def test_one_trial_of_a_ternary_measure_never_flips():
+    assert not influence(preferences_of(ternary(31, 5, 0))).flips.any()
+
+
+def test_many_systems_use_the_hessian_of_all_instances(monkeypatch):
+    prefs = preferences_of(ternary(60, 5, 0))
+    near = influence(prefs)
+    monkeypatch.setattr(import_module("torchpref.stats.ranking.influence"), "_EXACT_STEP", 2)
+    first_order = influence(prefs)
+    assert first_order.change.numpy() == pytest.approx(near.change.numpy() * 59 / 60, abs=1e-12)
+
+
+def test_an_instance_without_which_there_is_no_score():
+    mask = torch.ones(20, 3, dtype=torch.bool)
+    mask[1:, 1:] = False  # only the first instance connects the third system
+    delta = ternary(20, 3, 1, ties=0.1)
+    delta[0] = [1, 0, 0]
+    found = influence(preferences_of(delta, mask=mask))
+    assert torch.isnan(found.change[0]).all() and torch.isfinite(found.change[1:]).all()
+    assert torch.isnan(found.mean_change[0, 1:]).all()
+
+
+def test_it_converts_and_prints():
+    found = influence(tp.preferences(graded_runs(), "rpp"))
+    assert json.loads(json.dumps(found.to_dict()))["measure"] == "rpp"
+    assert found.to_frame().height == 20
+    assert "turns round" in repr(found)
+    separated = influence(preferences_of(np.ones((5, 3), dtype=int)))
+    assert torch.isnan(separated.change).all() and "–" in repr(separated)

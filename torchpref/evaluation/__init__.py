@@ -1,0 +1,1 @@
+"""Evaluations of all systems, comparisons of two, and gates."""

@@ -1,0 +1,304 @@
+"""Two systems in depth: how often, by how much, at which levels and on which instances one is preferred."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from torchpref.errors import UsageError
+from torchpref.evaluation.two_systems import two_systems
+from torchpref.pairwise.one_pair import PairPreferences
+from torchpref.pairwise.preferences import Preferences, Weights, all_preferences
+from torchpref.runs.curves import LEVEL_PAD, Grid
+from torchpref.runs.measures import describe, resolve_measures
+from torchpref.runs.units import MILLION
+from torchpref.stats.resampling.instances import Seed, resolve_seed
+from torchpref.stats.significance.effects import pair_effects
+from torchpref.stats.significance.pair_tests import METHODS, sign_flip_tests
+
+if TYPE_CHECKING:
+    import polars
+
+    from torchpref.runs.trajectories import Trajectories
+
+#: Flips where the p-value of one pair has to be simulated.
+FLIPS = 99_999
+#: Up to this many different levels are listed one by one, more are put into tenths.
+_LISTED_LEVELS = 12
+
+
+@dataclass(frozen=True)
+class LevelCount:
+    """Who was sooner at one level, or at the levels of one tenth of the return scale.
+
+    Attributes:
+        level: the level, or the upper end of the tenth.
+        instances: instances on which either system attains it (for a tenth: pairs of instance and level).
+        first, second: on how many of them the first, the second was sooner, by the mean over trial pairs.
+    """
+
+    level: float
+    instances: int
+    first: int
+    second: int
+
+
+@dataclass(frozen=True)
+class DecidingInstance:
+    """An instance and what it adds to the mean preference.
+
+    Attributes:
+        benchmark, instance: its names.
+        delta: Δ(first, second).
+        share: what it adds to Δ̄; all of them add up to it.
+    """
+
+    benchmark: str
+    instance: str
+    delta: float
+    share: float
+
+
+@dataclass(frozen=True)
+class MeasureComparison:
+    """Two systems under one measure; values above 0 prefer the first.
+
+    Attributes:
+        measure: short name.
+        mean: Δ̄ over the shared instances.
+        low, high: its interval; NaN with fewer than two instances.
+        p: two-sided p of the sign-flip test, not corrected for the number of measures.
+        method: how p was found.
+        instances: shared instances.
+        won, lost, tied: on how many of them the first is preferred, the second is, neither is.
+        split: for LR the terms of Δ̄ (solved more, sooner, further), else None.
+        contradiction: for LR, whether the first system is preferred although it solves less, or the other way round.
+        levels: who was sooner at which level; None for measures that know no levels.
+        deciding: the instances in order of what they add to the side that is preferred, the largest first.
+        reversal: without how many of these Δ̄ would no longer have its sign; 0 where Δ̄ is 0.
+    """
+
+    measure: str
+    mean: float
+    low: float
+    high: float
+    p: float
+    method: str
+    instances: int
+    won: int
+    lost: int
+    tied: int
+    split: dict[str, float] | None
+    contradiction: bool
+    levels: tuple[LevelCount, ...] | None
+    deciding: tuple[DecidingInstance, ...]
+    reversal: int
+
+
+@dataclass(frozen=True, repr=False)
+class Comparison:
+    """What :func:`compare` finds.
+
+    Attributes:
+        first, second: names of the systems.
+        clock: the clock compared on; None if only SR and PR were compared.
+        known_times: whether any run of the two has a known time on it; if not, only what was reached is compared.
+        level: level of the intervals.
+        measures: a :class:`MeasureComparison` per measure.
+        seed: of the simulation, where a p-value was simulated.
+    """
+
+    first: str
+    second: str
+    clock: str | None
+    level: float
+    measures: dict[str, MeasureComparison]
+    seed: int
+    known_times: bool = True
+
+    def __getitem__(self, measure: str) -> MeasureComparison:
+        """The comparison under one measure."""
+        name = describe(measure).name
+        if name not in self.measures:
+            raise UsageError(f"{name.upper()} was not compared; there is {', '.join(self.measures)}")
+        return self.measures[name]
+
+    def rows(self) -> list[dict[str, Any]]:
+        """A dictionary per measure, without levels and instances; None where a value does not exist."""
+        return [
+            {
+                "measure": one.measure,
+                "mean": _plain(one.mean),
+                "low": _plain(one.low),
+                "high": _plain(one.high),
+                "p": _plain(one.p),
+                "method": one.method,
+                "instances": one.instances,
+                "won": one.won,
+                "lost": one.lost,
+                "tied": one.tied,
+                "reversal": one.reversal,
+                "contradiction": one.contradiction,
+            }
+            for one in self.measures.values()
+        ]
+
+    def to_frame(self) -> polars.DataFrame:
+        """A row per measure."""
+        import polars as pl
+
+        return pl.DataFrame(self.rows())
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        measures = {}
+        for row, one in zip(self.rows(), self.measures.values(), strict=True):
+            measures[one.measure] = row | {
+                "split": one.split,
+                "levels": None if one.levels is None else [vars(count) for count in one.levels],
+                "deciding": [vars(instance) for instance in one.deciding],
+            }
+        return {
+            "first": self.first,
+            "second": self.second,
+            "clock": self.clock,
+            "known_times": self.known_times,
+            "level": self.level,
+            "seed": self.seed,
+            "measures": measures,
+        }
+
+    def __repr__(self) -> str:
+        on = f" by {self.clock}" if self.clock and self.known_times else ", no known times" if self.clock else ""
+        head = f"{self.first} − {self.second}{on}: above 0 prefers {self.first}"
+        percent = f"{100 * self.level:g} % interval"
+        lines = [head, f"  {'':<4}  {'mean':>7}  {percent:>18}  {'p':>8}  {'won':>5} {'lost':>5} {'tied':>5}"]
+        for one in self.measures.values():
+            limits = "–" if np.isnan(one.low) else f"[{one.low:+.3f}, {one.high:+.3f}]"
+            lines.append(
+                f"  {one.measure.upper():<4}  {one.mean:+7.4f}  {limits:>18}  {one.p:>8.3g}  "
+                f"{one.won:>5} {one.lost:>5} {one.tied:>5}"
+            )
+        lr = self.measures.get("lr")
+        if lr is not None and lr.split is not None:
+            parts = ", ".join(f"{name} {value:+.4f}" for name, value in lr.split.items())
+            lines.append(f"  LR is the sum of {parts}")
+            if lr.contradiction:
+                winner, loser = (self.first, self.second) if lr.mean > 0 else (self.second, self.first)
+                lines.append(f"  beware: LR prefers {winner}, yet {loser} solves more")
+        return "\n".join(lines)
+
+
+def compare(
+    runs: Trajectories,
+    first: str,
+    second: str,
+    measures: str | Sequence[str] = "all",
+    *,
+    clock: str | None = None,
+    weights: Weights = "instance",
+    grid: Grid = "exact",
+    level: float = 0.95,
+    seed: Seed = 0,
+) -> Comparison:
+    """Compare two systems on the instances that both ran.
+
+    Args:
+        runs: the runs.
+        first, second: names of the systems; values above 0 prefer the first.
+        measures: ``"all"``, a name or several. Runs without a clock are compared by SR and PR if all are asked for.
+        clock: the clock; by the rule of :meth:`Trajectories.clock` where None.
+        weights: of instances, see :func:`torchpref.preferences`.
+        grid: of levels.
+        level: of the intervals.
+        seed: for simulated p-values.
+
+    Raises:
+        UsageError: an unknown system or measure.
+        DataError: the two share no instance.
+    """
+    from torchpref.runs.checks import known_times
+
+    number = resolve_seed(seed)
+    names = resolve_measures(measures)
+    if measures == "all" and not runs.clocks:
+        names = tuple(name for name in names if not describe(name).temporal)
+    two = two_systems(runs, first, second, weights)
+    found = {}
+    clock_used = None
+    for name, prefs in all_preferences(two[0], names, clock=clock, weights=two[1], grid=grid).items():
+        found[name] = _compare(prefs, first, second, level, number)
+        clock_used = clock_used or prefs.clock
+    known = clock_used is not None and known_times(two[0], clock_used)
+    return Comparison(first, second, clock_used, level, found, number, known)
+
+
+def _compare(prefs: Preferences, first: str, second: str, level: float, seed: int) -> MeasureComparison:
+    _, sign = prefs.pair_index(first, second)
+    pair = prefs[first, second]
+    effects = pair_effects(prefs, level)
+    tests = sign_flip_tests(prefs, 0.05, FLIPS, seed)
+    low, high = sorted((sign * effects.low[0], sign * effects.high[0]))
+    split = None
+    if prefs.parts is not None:
+        split = {name: sign * float(value[0]) + 0.0 for name, value in prefs.pair_split().items()}
+    delta = pair.delta.cpu().numpy()
+    shares = _shares(prefs, pair)
+    deciding, reversal = _deciding(pair, shares)
+    return MeasureComparison(
+        measure=prefs.measure,
+        mean=pair.mean + 0.0,
+        low=float(low) + 0.0,
+        high=float(high) + 0.0,
+        p=float(tests.p[0]),
+        method=METHODS[int(tests.methods[0])],
+        instances=len(delta),
+        won=int((delta > 0).sum()),
+        lost=int((delta < 0).sum()),
+        tied=int((delta == 0).sum()),
+        split=split,
+        contradiction=bool(prefs.contradictions()[0]) if split is not None else False,
+        levels=None if pair.levels is None else tuple(_levels(pair)),
+        deciding=deciding,
+        reversal=reversal,
+    )
+
+
+def _shares(prefs: Preferences, pair: PairPreferences) -> NDArray[np.float64]:
+    """What each shared instance adds to Δ̄."""
+    weight = prefs.weights.cpu().numpy()[pair.rows.cpu().numpy()]
+    total = weight.sum()
+    share: NDArray[np.float64] = weight * pair.delta.cpu().numpy() / (total if total > 0 else 1.0)
+    return share
+
+
+def _deciding(pair: PairPreferences, shares: NDArray[np.float64]) -> tuple[tuple[DecidingInstance, ...], int]:
+    direction = np.sign(pair.mean) or 1.0
+    order = np.argsort(-direction * shares, kind="stable")
+    instances = tuple(
+        DecidingInstance(pair.benchmarks[i], pair.instances[i], float(pair.delta[i]), float(shares[i])) for i in order
+    )
+    if np.isnan(pair.mean) or pair.mean == 0:
+        return instances, 0
+    left = direction * (shares.sum() - np.cumsum(shares[order]))
+    return instances, int(np.argmax(left <= 1e-12)) + 1
+
+
+def _levels(pair: PairPreferences) -> Iterator[LevelCount]:
+    assert pair.levels is not None and pair.signs is not None
+    levels, signs = pair.levels.cpu().numpy().astype(np.int64), pair.signs.cpu().numpy()
+    real = (levels != LEVEL_PAD) & (levels > 0)
+    at, sign = levels[real], signs[real]
+    if len(np.unique(at)) > _LISTED_LEVELS:
+        at = -(-at // (MILLION // 10)) * (MILLION // 10)
+    for level in np.unique(at):
+        here = sign[at == level]
+        yield LevelCount(float(level) / MILLION, len(here), int((here > 0).sum()), int((here < 0).sum()))
+
+
+def _plain(value: float) -> float | None:
+    return None if np.isnan(value) else float(value)

@@ -1,0 +1,1 @@
+"""Files: where they are, how they begin, and what they hold."""

@@ -1,0 +1,100 @@
+"""From paths to files: folders and patterns expanded, safely.
+
+Folders are walked in the order of names. Hidden files and folders are passed over, a folder reached a second time (a loop of
+symbolic links) is not entered again, a file reached twice counts once, and nothing but regular files is opened.
+"""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+
+from torchpref.errors import DataError, UsageError
+from torchpref.io.files.source import Source
+
+MAX_FILES = 500_000
+"""More files than this under the paths given are taken for a mistake."""
+
+PathsLike = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+
+
+def walk(paths: PathsLike) -> list[Source]:
+    """The files under one or more files, folders or patterns such as ``logs/*.json``.
+
+    Raises:
+        UsageError: no path given, or one that does not exist.
+        DataError: a folder without files, a file that cannot be read or is none (a pipe, a device), or far too many.
+    """
+    given = [paths] if isinstance(paths, str | os.PathLike) else list(paths)
+    if not given:
+        raise UsageError("no path given; name at least one log, table or folder")
+    found: dict[tuple[int, int], tuple[Path, Path]] = {}
+    for path in given:
+        for root in _expand(path):
+            before = len(found)
+            for file, key in _files(root):
+                found.setdefault(key, (file, root))
+                if len(found) > MAX_FILES:
+                    raise DataError(f"{path}: more than {MAX_FILES:,} files; name the folder that holds the logs")
+            if root.is_dir() and len(found) == before and not any(True for _ in _files(root)):
+                raise DataError(f"{root}: the folder holds no files (hidden ones are not read)")
+    return [Source.open(file, root) for file, root in found.values()]
+
+
+def _expand(path: str | os.PathLike[str]) -> list[Path]:
+    text = os.path.expanduser(os.fspath(path))
+    if "\0" in text:
+        raise UsageError(f"{text!r} is not a path")
+    if os.path.lexists(text):
+        return [Path(text)]
+    if glob.has_magic(text):
+        matches = sorted(glob.glob(text, recursive=True))
+        if matches:
+            return [Path(match) for match in matches]
+        raise UsageError(f"{text}: no file matches this pattern")
+    if text == "-":
+        raise UsageError("-: standard input is not read; write what it gives to a file first, and name that file")
+    raise UsageError(f"{text}: no such file or folder")
+
+
+def _files(root: Path) -> Iterator[tuple[Path, tuple[int, int]]]:
+    """The regular files at or under a path, with what identifies each on its disk."""
+    try:
+        info = root.stat()
+    except OSError as error:
+        raise DataError(f"{root}: cannot be read ({error.strerror or error}); is it a broken link?") from error
+    if stat.S_ISREG(info.st_mode):
+        yield root, (info.st_dev, info.st_ino)
+        return
+    if not stat.S_ISDIR(info.st_mode):
+        raise DataError(
+            f"{root}: neither a file nor a folder (a pipe or a device?); write what it gives to a file first, "
+            "and name that file"
+        )
+    entered = {(info.st_dev, info.st_ino)}
+    pending = [root]
+    while pending:
+        folder = pending.pop()
+        below: list[Path] = []
+        try:
+            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+        except OSError as error:
+            raise DataError(f"{folder}: cannot be read ({error.strerror or error})") from error
+        for entry in entries:
+            if entry.name.startswith("."):
+                continue
+            try:
+                info = entry.stat()
+            except OSError:  # a link to nowhere, or a loop of links
+                continue
+            key = (info.st_dev, info.st_ino)
+            if stat.S_ISDIR(info.st_mode):
+                if key not in entered:
+                    entered.add(key)
+                    below.append(Path(entry.path))
+            elif stat.S_ISREG(info.st_mode):
+                yield Path(entry.path), key
+        pending.extend(reversed(below))

@@ -1,0 +1,1 @@
+"""Tables in files, as polars frames."""

@@ -1,0 +1,1 @@
+"""The kernels for processors, compiled by numba."""

@@ -1,0 +1,1 @@
+"""The kernel for CUDA devices, written in Triton."""

@@ -1,0 +1,1 @@
+"""From a tidy table to integers."""

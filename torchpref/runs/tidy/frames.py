@@ -1,0 +1,264 @@
+"""Runs from data frames (pandas, polars, Arrow), and runs as a polars data frame again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from torchpref.errors import DataError, UsageError
+from torchpref.runs.tidy.columns import ColumnsLike, needed, parse_columns
+from torchpref.runs.tidy.schema import BEST, CLOCKS, OTHER_CLOCK, REFERENCE, Tidy
+from torchpref.runs.tidy.where import WhereLike, parse_where
+
+if TYPE_CHECKING:
+    import polars
+    from torch import Tensor
+
+    from torchpref.runs.trajectories import Trajectories
+    from torchpref.runs.units import ZeroTime
+
+
+def from_frame(
+    frame: Any,
+    *,
+    clock: str | None = None,
+    columns: ColumnsLike = None,
+    where: WhereLike = None,
+    strict: bool = False,
+    zero_time: ZeroTime = "unknown",
+    resolution: Mapping[str, float] | None = None,
+    missing: Literal["exclude", "failure"] = "exclude",
+) -> Trajectories:
+    """Runs from a table in memory: pandas, polars (eager or lazy), Arrow, a dict of columns or a list of rows.
+
+    In pandas NaN means an empty cell; elsewhere a NaN among the values is an error. The other arguments are those of
+    :func:`torchpref.io.read`.
+
+    Raises:
+        DataError: a cell that cannot be used; the message names its row, its value and the remedy.
+        UsageError: this is no table, or an option is wrong.
+    """
+    from torchpref.runs.tidy.build import build
+    from torchpref.runs.tidy.refine import refine
+
+    mapping, conditions = parse_columns(columns), parse_where(where)
+    wanted = [column for column, _, _ in conditions]
+    tidy = Tidy(_as_polars(frame, mapping, wanted), place="the frame")
+    tidy = refine(tidy, mapping, conditions)
+    return build(tidy, clock=clock, strict=strict, zero_time=zero_time, resolution=resolution, missing=missing)
+
+
+def to_frame(runs: Trajectories) -> polars.DataFrame:
+    """Runs as a tidy table with a row per run and list cells; ``from_frame`` of it gives equal runs.
+
+    Columns: ``benchmark`` where there are any, ``instance``, ``system``, ``trial`` (from 1) where there are several,
+    ``return`` and the clocks as lists with an element per step (null at an unknown time; an empty list for a run without a
+    step), ``truncated`` where any run is, reference times per clock. A clock with a name of its own is called
+    ``clock:NAME``. Rows with ``present`` false stand for systems, instances and trials that have no run.
+
+    Resolutions of clocks that are not the default ones are not in the table: give them to ``from_frame`` again.
+    """
+    import polars as pl
+
+    from torchpref.runs.units import UNKNOWN, ticks_per_unit
+
+    present = runs.present.cpu().numpy()
+    listed = present | _stand_ins(present)
+    instance, system, trial = np.nonzero(listed)
+    here = present[listed]
+    lengths = runs.lengths.cpu().numpy()[listed]
+    columns: dict[str, Any] = {}
+    if any(runs.benchmarks):
+        columns["benchmark"] = np.asarray(runs.benchmarks, dtype=object)[instance]
+    columns["instance"] = np.asarray(runs.instances, dtype=object)[instance]
+    columns["system"] = np.asarray(runs.systems, dtype=object)[system]
+    series = [pl.Series(name, values.tolist(), dtype=pl.String) for name, values in columns.items()]
+    if present.shape[2] > 1:
+        series.append(pl.Series("trial", trial + 1))
+    if not here.all():
+        series.append(pl.Series("present", here))
+    series.append(_lists("return", runs.returns.cpu().numpy()[listed] / 1e6, lengths))
+    for clock, tensor in runs.times.items():
+        name = clock if clock in CLOCKS else OTHER_CLOCK + clock
+        ticks = tensor.cpu().numpy()
+        series.append(_lists(name, _in_units(ticks[listed], runs.resolution[clock]), lengths, ticks[listed] == UNKNOWN))
+    if runs.truncated is not None:
+        series.append(pl.Series("truncated", runs.truncated.cpu().numpy()[listed]))
+    per_instance = {f"{REFERENCE}_{clock}": (clock, tensor) for clock, tensor in runs.reference_times.items()}
+    if _is_selection(runs):
+        per_instance |= {f"{BEST}_{clock}": (clock, tensor) for clock, tensor in runs.best_times.items()}
+    for name, (clock, tensor) in per_instance.items():
+        ticks = tensor.cpu().numpy()[instance]
+        values = ticks / ticks_per_unit(runs.resolution[clock])
+        series.append(pl.Series(name, np.where(ticks == UNKNOWN, np.nan, values), nan_to_null=True))
+    return pl.DataFrame(series)
+
+
+def _stand_ins(present: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
+    """Cells without a run that have to be listed so that every system, instance and trial is named somewhere."""
+    shown = np.zeros_like(present)
+    if not present.size:
+        return shown
+    if present.shape[2] > 1 and not present.all(-1).any():
+        shown[0, 0, :] = True
+    shown[~present.any((1, 2)), 0, 0] = True
+    shown[0, ~present.any((0, 2)), 0] = True
+    return np.asarray(shown & ~present)
+
+
+def _in_units(ticks: np.ndarray[Any, Any], resolution: float) -> np.ndarray[Any, Any]:
+    from torchpref.runs.units import ticks_per_unit
+
+    return ticks if resolution == 1 else ticks / ticks_per_unit(resolution)
+
+
+def _lists(
+    name: str, values: np.ndarray[Any, Any], lengths: np.ndarray[Any, Any], unknown: np.ndarray[Any, Any] | None = None
+) -> polars.Series:
+    """Rows of a dense array as lists of given lengths, with null where a value is unknown."""
+    import polars as pl
+
+    count, width = values.shape
+    dtype = pl.Int64 if values.dtype.kind == "i" else pl.Float64
+    if not count or not width:
+        return pl.Series(name, [[] for _ in range(count)], dtype=pl.List(dtype))
+    flat = pl.Series(values.reshape(-1), dtype=dtype)
+    if unknown is not None and unknown.any():
+        flat = flat.set(pl.Series(unknown.reshape(-1)), None)
+    lists = flat.reshape((count, width)).arr.to_list()
+    return (
+        pl.DataFrame({"lists": lists, "length": lengths})
+        .select(pl.col("lists").list.head("length").alias(name))
+        .to_series()
+    )
+
+
+def _is_selection(runs: Trajectories) -> bool:
+    """Whether the best times are those of more runs than these."""
+    import torch
+
+    from torchpref.runs.trajectories import Trajectories
+
+    again = Trajectories.from_integers(
+        returns=runs.returns,
+        lengths=runs.lengths,
+        present=runs.present,
+        times=runs.times,
+        systems=runs.systems,
+        instances=runs.instances,
+        benchmarks=runs.benchmarks,
+        resolution=runs.resolution,
+    )
+    return any(not torch.equal(ticks, again.best_times[clock]) for clock, ticks in runs.best_times.items())
+
+
+def _as_polars(frame: Any, mapping: Mapping[str, str], where: Sequence[str]) -> polars.DataFrame:
+    """The columns that are needed of any table in memory."""
+    import polars as pl
+
+    if isinstance(frame, pl.LazyFrame):
+        frame = frame.collect()
+    if isinstance(frame, pl.DataFrame):
+        return frame
+    if isinstance(frame, Mapping):
+        return _from_columns(frame)
+    if isinstance(frame, list | tuple) and frame and all(isinstance(row, Mapping) for row in frame):
+        from torchpref.runs.tidy.records import from_records
+
+        return from_records([dict(row) for row in frame])
+    if hasattr(frame, "columns") and hasattr(frame, "dtypes") and hasattr(frame, "reset_index"):
+        return _from_pandas(frame, mapping, where)
+    if hasattr(frame, "__arrow_c_stream__") or type(frame).__module__.startswith("pyarrow"):
+        try:
+            return pl.DataFrame(frame)
+        except Exception as error:
+            raise DataError(
+                f"the {type(frame).__name__} cannot be read as a table ({error}); convert it to polars"
+            ) from error
+    raise UsageError(
+        f"a {type(frame).__name__} is no table; give a pandas, polars or Arrow table, a dict of columns or a list of rows"
+    )
+
+
+def _from_columns(columns: Mapping[Any, Any]) -> polars.DataFrame:
+    import polars as pl
+
+    from torchpref.runs.tidy.records import from_records
+
+    sizes = {str(name): len(cells) for name, cells in columns.items()}
+    if len(set(sizes.values())) > 1:
+        shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
+        raise DataError(f"the columns are not of one length ({shown}); give as many cells in each")
+    parts = [_python_series(str(name), cells) for name, cells in columns.items()]
+    return pl.DataFrame(parts) if parts else from_records([])
+
+
+def _from_pandas(frame: Any, mapping: Mapping[str, str], where: Sequence[str]) -> polars.DataFrame:
+    """A pandas frame column by column, so that pyarrow is not needed; a named index counts as columns."""
+    import polars as pl
+
+    if any(name is not None for name in frame.index.names):
+        frame = frame.reset_index()
+    labels = {str(name): name for name in frame.columns}
+    available = list(labels)
+    wanted = [*needed(mapping, available, "the frame"), *(name for name in where if name in labels)]
+    chosen = list(dict.fromkeys(wanted)) or available
+    parts = []
+    for name in chosen:
+        cells = frame[labels[name]]
+        if getattr(cells, "ndim", 1) != 1:
+            raise DataError(f"the frame: the column {name!r} stands twice; rename one of them")
+        parts.append(_pandas_series(name, cells))
+    missing = [pl.lit(None).alias(name) for name in available if name not in chosen]
+    return pl.DataFrame(parts).with_columns(missing) if len(frame) else pl.DataFrame(schema=available)
+
+
+def _pandas_series(name: str, cells: Any) -> polars.Series:
+    import polars as pl
+
+    kind = getattr(cells.dtype, "kind", "O")
+    if kind == "m":
+        cells, kind = cells.dt.total_seconds(), "f"
+    values: Any
+    if kind in "iufb" and isinstance(cells.dtype, np.dtype):
+        return pl.Series(name, cells.to_numpy(), nan_to_null=True)
+    if kind in "iuf" and hasattr(cells.dtype, "na_value"):
+        return pl.Series(name, cells.to_numpy(dtype=np.float64, na_value=np.nan), nan_to_null=True)
+    if kind == "M":
+        return pl.Series(name, cells.astype(str).tolist(), dtype=pl.String)
+    empty = cells.isna().to_numpy()
+    values = cells.astype(object).to_numpy().copy()
+    values[empty] = None
+    return _python_series(name, values)
+
+
+def _python_series(name: str, cells: Any) -> polars.Series:
+    """Any sequence of Python or NumPy values as a column; mixed ones as text."""
+    import polars as pl
+
+    from torchpref.runs.tidy.records import series
+
+    if isinstance(cells, pl.Series):
+        return cells.alias(name)
+    if hasattr(cells, "detach"):
+        cells = _numpy(cells)
+    if isinstance(cells, np.ndarray) and cells.ndim == 1 and cells.dtype.kind in "iufb":
+        return pl.Series(name, cells)
+    return series(name, [_plain(cell) for cell in cells])
+
+
+def _numpy(tensor: Tensor) -> Any:
+    return tensor.detach().cpu().numpy()
+
+
+def _plain(cell: Any) -> Any:
+    """A cell as plain Python: NumPy values, arrays and tensors become numbers and lists."""
+    if cell is None or isinstance(cell, str | bool | int | float):
+        return cell
+    if hasattr(cell, "tolist"):
+        return cell.tolist()
+    if isinstance(cell, list | tuple):
+        return [_plain(element) for element in cell]
+    return str(cell)

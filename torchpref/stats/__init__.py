@@ -1,0 +1,1 @@
+"""How far preferences can be trusted: scores, intervals, tests, ranks and plans."""

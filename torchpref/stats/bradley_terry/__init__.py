@@ -1,0 +1,1 @@
+"""The Bradley–Terry model with soft labels."""

@@ -1,0 +1,1 @@
+"""How many instances and trials a comparison takes."""

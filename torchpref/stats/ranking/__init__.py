@@ -1,0 +1,1 @@
+"""Rankings with scores, intervals of scores and ranks, and influential instances."""

@@ -1,0 +1,1 @@
+"""Tests of pairs of systems, and corrections for many pairs."""

@@ -223,3 +223,78 @@ def test_dark_pages():
         ax = plots.tie_rates({"sr": 0.5})
         assert ax.figure.get_facecolor()[:3] == (0, 0, 0)
         assert ax.texts[0].get_color() == "white"
+
+
+LONG = "some-organisation/agent-framework-v2__a-large-model-2026-05-{:03d}-thinking-high-effort"
+
+
+def pictures(count: int, long: bool):
+    """Every kind of picture of ``count`` systems, with names of one length or the other."""
+    runs = example(count)
+    names = [LONG.format(k) if long else f"system-{k:03d}" for k in range(count)]
+    instances = [("a-repository__a-project-{}-with-a-long-name" if long else "task-{}").format(k) for k in range(12)]
+    present = torch.rand(12, count, 1, generator=torch.Generator().manual_seed(1)) > 0.1
+    present[0] = True
+    runs = tp.Trajectories(
+        runs.returns.squeeze(2) / 1e6, times={"steps": runs.times["steps"].squeeze(2)}, present=present.squeeze(2),
+        systems=names, instances=instances, benchmarks=["bench-a"] * 6 + ["another-benchmark"] * 6,
+    )  # fmt: skip
+    prefs = tp.preferences(runs, "lr")
+    pair = prefs[runs.systems[0], runs.systems[1]]
+    result = tp.evaluate(runs, measures=("sr", "lr", "rpp"))
+    some = list(runs.systems[:24])
+    yield plots.leaderboard(tp.rank(prefs))
+    yield plots.bump_chart(result)
+    yield plots.tie_rates(result)
+    yield plots.preference_matrix(prefs)
+    yield plots.coverage(runs)
+    yield plots.advantage(prefs)
+    yield plots.advantage(prefs, runs.systems[0])
+    yield plots.advantage_by_level(pair)
+    yield plots.advantage_by_instance(pair)
+    yield plots.return_curves(runs, runs.instances[0], some)
+    yield plots.time_to_levels(runs, runs.instances[0], some)
+    yield plots.budget_curves(tp.budget_curves(runs, budgets=[1, 2, 4]))
+    lines = {name: ([0.1, 0.5, 1], [0.2, 0.9, 1], [(0.1, 0.3), (0.8, 1), (1, 1)]) for name in tp.MEASURES}
+    yield plots.data_efficiency(lines)
+    yield plots.saturation(lines)
+
+
+def hidden_ticks(ax) -> set:
+    """Labels of ticks outside the view, which are there but not drawn."""
+    found = set()
+    for axis in (ax.xaxis, ax.yaxis):
+        low, high = sorted(axis.get_view_interval())
+        for tick in (*axis.get_major_ticks(), *axis.get_minor_ticks()):
+            if not low - 1e-9 <= tick.get_loc() <= high + 1e-9:
+                found |= {tick.label1, tick.label2}
+    return found
+
+
+@pytest.mark.parametrize("long", [False, True], ids=["short names", "long names"])
+@pytest.mark.parametrize("count", [2, 10, pytest.param(34, marks=pytest.mark.slow), pytest.param(100, marks=pytest.mark.slow)])
+def test_nothing_is_cut_and_legends_lie_off_the_data(count, long):
+    from matplotlib.text import Text
+
+    for ax in pictures(count, long):
+        figure = ax.figure
+        figure.canvas.draw()
+        page = figure.bbox
+        for text in set(figure.findobj(Text)) - hidden_ticks(ax):
+            if text.get_visible() and text.get_text():
+                box = text.get_window_extent()
+                inside = box.x0 > -1 and box.y0 > -1 and box.x1 < page.x1 + 1 and box.y1 < page.y1 + 1
+                assert inside, f"{ax.get_label()[:40]}: {text.get_text()!r} is cut"
+        assert ax.get_window_extent().width > 0.35 * page.width, ax.get_label()
+        if ax.get_legend() is not None:
+            assert not ax.get_legend().get_window_extent().overlaps(ax.get_window_extent()), ax.get_label()
+
+
+def test_coverage_shows_every_gap():
+    """Where instances are more than columns, one missing run of a thousand still shows, and is counted."""
+    present = torch.ones(1000, 3, dtype=torch.bool)
+    present[417, 1] = False
+    ax = plots.coverage(tp.Trajectories(torch.ones(1000, 3, 1), present=present))
+    image = ax.images[0].get_array()
+    assert image.shape[1] < 1000 and int((image[1] == 0).sum()) == 1 and int((image[[0, 2]] == 0).sum()) == 0
+    assert "1" in [text.get_text() for text in ax.texts]

@@ -14,6 +14,7 @@ from torchpref.report.plots.style import (
     MEASURE_COLOURS,
     SECOND,
     caption,
+    label_width,
     legend,
     name_size,
     new_axes,
@@ -83,7 +84,8 @@ def advantage(prefs: Preferences, system: str | None = None, ax: Axes | None = N
     total = np.nansum(list(bars.values()), axis=0)
     order = sorted(keep, key=lambda i: (-total[i], prefs.systems[i]))
     count = len(order)
-    ax = new_axes(ax, 7.0, max(2.6, 1.4 + (0.24 if count <= 45 else 0.15) * count))
+    names = short_names([prefs.systems[i] for i in order])
+    ax = new_axes(ax, 5.2 + label_width(names), max(2.6, 1.4 + (0.24 if count <= 45 else 0.15) * count))
     right, left = np.zeros(count), np.zeros(count)
     for colour, (name, values) in zip((COLOURS[0], COLOURS[5], COLOURS[2]), bars.items(), strict=True):
         shown = np.nan_to_num(values[order])
@@ -92,12 +94,12 @@ def advantage(prefs: Preferences, system: str | None = None, ax: Axes | None = N
         right, left = right + np.maximum(shown, 0), left + np.minimum(shown, 0)
     ax.plot(total[order], range(count), "o", ms=4, mfc="white", mec="black", mew=1.0, label="LR, their sum")
     ax.axvline(0, color=GREY, lw=0.8)
-    ax.set_yticks(range(count), short_names([prefs.systems[i] for i in order]), fontsize=name_size(count))
+    ax.set_yticks(range(count), names, fontsize=name_size(count))
     ax.set_ylim(count - 0.4, -0.6)
     ax.set_xlabel("Δ̄")
     plain_frame(ax)
     ax.margins(x=0.04)
-    legend(ax, loc="upper left")
+    legend(ax)
     caption(ax, title, f"{whose} A dot on the other side of 0 than its blue bar: preferred although it solves less.")
     return ax
 
@@ -122,11 +124,13 @@ def advantage_by_level(pair: PairPreferences, bins: int = 10, ax: Axes | None = 
     ax.bar(places, -100 * second, color=SECOND, width=0.75, label=f"{short(pair.second)} sooner")
     ax.axhline(0, color=GREY, lw=0.8)
     ax.set_xticks(places, edges, fontsize=8)
+    around = max(0.6, 2 - len(edges) / 2)  # one or two levels do not fill the picture
+    ax.set_xlim(-around, len(edges) - 1 + around)
     ax.set_xlabel("return reached")
     ax.set_ylabel("instances with the level (%)")
     ax.yaxis.set_major_formatter(lambda value, _: f"{abs(value):g}")
     plain_frame(ax, grid="y")
-    legend(ax, loc="best")
+    legend(ax, columns=2)
     caption(
         ax, f"{pair.measure.upper()}: who is sooner, by level", "The rest ties. Levels that either of the two attains."
     )

@@ -11,6 +11,7 @@ from torchpref.report.plots.style import (
     GREY,
     SECOND,
     caption,
+    label_width,
     line_style,
     name_size,
     new_axes,
@@ -34,7 +35,8 @@ def leaderboard(board: Leaderboard, ax: Axes | None = None) -> Axes:
     """
     rows = board.rows()
     count = len(rows)
-    ax = new_axes(ax, 7.0, max(2.0, 0.9 + 0.24 * count if count <= 45 else 0.9 + 0.16 * count))
+    names = short_names([row["system"] for row in rows])
+    ax = new_axes(ax, 5.2 + label_width(names), max(2.0, 0.9 + 0.24 * count if count <= 45 else 0.9 + 0.16 * count))
     scores = [row["score"] for row in rows]
     finite = [value for row in rows for value in (row["score"], row["low"], row["high"]) if value is not None]
     left, right = (min(finite), max(finite)) if finite else (-1.0, 1.0)
@@ -53,7 +55,6 @@ def leaderboard(board: Leaderboard, ax: Axes | None = None) -> Axes:
             [x, x], [min(places) - 0.3, max(places) + 0.3], color=SECOND, lw=2.2, alpha=0.85, clip_on=False,
             transform=ax.get_yaxis_transform(),
         )  # fmt: skip
-    names = short_names([row["system"] for row in rows])
     labels = [f"{name}  {row['rank']}" for name, row in zip(names, rows, strict=True)]
     ax.set_yticks(range(count), labels, fontsize=name_size(count))
     ax.set_ylim(count - 0.4, -0.6)
@@ -87,7 +88,11 @@ def bump_chart(result: Evaluation | Mapping[str, Mapping[str, int]], ax: Axes | 
     last = ranks[measures[-1]] if measures else {}
     order = sorted(systems, key=lambda name: (last.get(name, math.inf), name))
     count = len(order)
-    ax = new_axes(ax, 2.6 + 0.9 * len(measures), max(2.4, 0.9 + (0.22 if count <= 45 else 0.15) * count))
+    ax = new_axes(
+        ax,
+        1.2 + label_width(short_names(order)) + max(2.4, 0.9 * len(measures)),
+        max(2.4, 0.9 + (0.22 if count <= 45 else 0.15) * count),
+    )
     # Systems that move most between measures are in colour; with many systems the others stay grey.
     moves = {name: _span([ranks[measure].get(name) for measure in measures]) for name in order}
     movers = order if count <= 12 else sorted(order, key=lambda name: (-moves[name], name))[:8]
@@ -108,7 +113,7 @@ def bump_chart(result: Evaluation | Mapping[str, Mapping[str, int]], ax: Axes | 
     ax.set_xlim(-0.3, len(measures) - 0.7)
     ax.set_ylim(count + 0.6, 0.4)
     ax.set_ylabel("rank")
-    ax.yaxis.set_major_locator(MaxNLocator(integer=True))
+    ax.set_yticks(sorted({1, *(tick for tick in MaxNLocator(integer=True).tick_values(1, count) if 2 < tick <= count)}))
     plain_frame(ax, grid="y" if count <= 20 else None)
     ax.margins(x=0.05)
     text = "A line per system; crossings are disagreements."

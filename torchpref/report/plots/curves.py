@@ -77,7 +77,7 @@ def return_curves(
     ax.set_xlabel(clock)
     ax.set_ylabel("return reached")
     plain_frame(ax, grid="both")
-    legend(ax, loc="lower right")
+    legend(ax, columns=3)
     caption(ax, f"Return curves of {short(instance, 50)}", "Higher and further left is better; 1 is success.")
     return ax
 
@@ -123,6 +123,6 @@ def time_to_levels(
     ax.set_xlabel("level of return")
     ax.set_ylabel(f"time to reach it ({clock})")
     plain_frame(ax, grid="y")
-    legend(ax, loc="upper left")
+    legend(ax, columns=3)
     caption(ax, f"Time to return on {short(instance, 50)}", "Lower is better; × never reached, ? at an unknown time.")
     return ax

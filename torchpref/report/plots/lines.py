@@ -99,7 +99,7 @@ def data_efficiency(series: Mapping[str, Series], label: str = "accuracy (%)", a
     ax.set_xlim(0, 102)
     ax.set_xlabel("instances kept (%)")
     ax.set_ylabel(label)
-    legend(ax, loc="lower right", columns=2)
+    legend(ax, columns=6)
     caption(ax, "Data efficiency", "Higher with fewer instances is better; bands are intervals over draws.")
     return ax
 
@@ -117,7 +117,7 @@ def saturation(series: Mapping[str, Series], label: str = "discriminative power 
     ax.set_xlim(-2, 102)
     ax.set_xlabel("success rate of the instances compared (%)")
     ax.set_ylabel(label)
-    legend(ax, loc="best", columns=2)
+    legend(ax, columns=6)
     caption(ax, "Saturation", "Success rate says little where nearly all or nearly none succeed.")
     return ax
 

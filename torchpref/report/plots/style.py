@@ -32,6 +32,11 @@ PREFERENCE_MAP = ("#B34700", "#F5A76C", "#F7F7F7", "#6CB3DB", "#00558C")
 
 #: Names are cut to this many characters in pictures.
 NAME_LENGTH = 34
+#: Width of a letter by the font's size, on average; bold letters are wider.
+_LETTER = 0.56
+_BOLD = 1.12
+#: Points between the axes and a legend below them: room for the numbers and the name of the axis.
+_BELOW = 38
 
 
 def matplotlib_pyplot() -> Any:
@@ -59,14 +64,41 @@ def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
     return figure.add_subplot(axes_class=ShownAxes)
 
 
+def label_width(names: Sequence[str], count: int | None = None) -> float:
+    """Inches that the longest of some names takes at the size for ``count`` names side by side."""
+    size = name_size(len(names) if count is None else count)
+    return max((len(name) for name in names), default=0) * _LETTER * size / 72
+
+
 def caption(ax: Axes, title: str, text: str) -> None:
-    """A title, and below it what the picture shows, as the axes' accessible label too."""
-    ax.set_title(title, loc="left", fontsize="medium", fontweight="bold", pad=22 if text else 8)
-    if text:
+    """A title, and below it what the picture shows, as the axes' accessible label too; called when all else is drawn.
+
+    Both are wrapped to the width of the axes, which is known only once the names beside them have taken theirs.
+    """
+    ax.figure.draw_without_rendering()
+    points = ax.get_window_extent().width * 72 / ax.figure.dpi
+    title_lines = _wrapped(title, points, 10 * _BOLD)
+    lines = _wrapped(text, points, 7)
+    ax.set_title(
+        "\n".join(title_lines),
+        loc="left",
+        fontsize="medium",
+        fontweight="bold",
+        pad=8 + 9.5 * len(lines) + 4 * bool(lines),
+    )
+    if lines:
         ax.annotate(
-            text, (0, 1), (0, 6), xycoords="axes fraction", textcoords="offset points", fontsize="x-small", va="bottom"
-        )
+            "\n".join(lines), (0, 1), (0, 6), xycoords="axes fraction", textcoords="offset points", fontsize="x-small",
+            va="bottom",
+        )  # fmt: skip
     ax.set_label(f"{title}. {text}")
+
+
+def _wrapped(text: str, width: float, size: float) -> list[str]:
+    """Lines of at most ``width`` points at a font size; a word that is longer is broken."""
+    from textwrap import wrap
+
+    return wrap(text, max(16, int(width / (_LETTER * size))), break_on_hyphens=False)
 
 
 def plain_frame(ax: Axes, grid: str | None = "x") -> None:
@@ -112,14 +144,26 @@ def marker(number: int) -> str:
     return MARKERS[number // len(COLOURS) % len(MARKERS)]
 
 
-def legend(ax: Axes, columns: int = 1, **options: Any) -> None:
-    """A legend without a box, beside the picture if it has many entries."""
+def legend(ax: Axes, columns: int = 4) -> None:
+    """A legend without a box that lies off the data: below the axes, or beside them if it has many entries."""
+    from matplotlib.transforms import ScaledTranslation
+
     handles, labels = ax.get_legend_handles_labels()
     if not handles:
         return
-    if len(handles) > 6:
-        options |= {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
-    ax.legend(handles, labels, frameon=False, fontsize="x-small", ncols=columns, **options)
+    options: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1.01, 0.5)}
+    if len(handles) <= 6:
+        widest = label_width(labels, 99) + 0.5
+        columns = max(1, min(columns, int(ax.get_window_extent().width / ax.figure.dpi / widest)))
+        below = ScaledTranslation(0, -_BELOW / 72, ax.figure.dpi_scale_trans)
+        options = {
+            "loc": "upper left",
+            "bbox_to_anchor": (0, 0),
+            "bbox_transform": ax.transAxes + below,
+            "ncols": columns,
+        }
+        options["borderaxespad"] = 0.0
+    ax.legend(handles, labels, frameon=False, fontsize="x-small", **options)
 
 
 def spread(positions: Sequence[float], gap: float) -> list[float]:

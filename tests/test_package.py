@@ -48,11 +48,10 @@ def test_an_old_path_still_imports_with_a_warning(old):
 
 
 def test_old_paths_give_the_same_objects():
-    with pytest.warns(FutureWarning, match="torchpref.runs.tidy.frames"):
+    with pytest.warns(FutureWarning, match="torchpref.runs.trajectories"):
         from torchpref.io.frames import from_frame
-    from torchpref.runs.tidy import frames
 
-    assert from_frame is frames.from_frame
+    assert from_frame.__func__ is tp.Trajectories.from_frame.__func__
 
 
 def loaded_by(statement: str) -> set[str]:

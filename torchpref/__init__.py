@@ -11,8 +11,6 @@ from importlib.machinery import ModuleSpec
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
-__version__ = "0.1.0"
-
 # Public name -> module that defines it.
 _EXPORTS = {
     "Trajectories": "runs.trajectories",
@@ -23,7 +21,7 @@ _EXPORTS = {
     "MEASURES": "runs.measures",
     "bradley_terry": "stats.bradley_terry.model",
     "BradleyTerry": "stats.bradley_terry.model",
-    "read": "io",
+    "read": "io.reading",
     "audit": "runs.audit",
     "convert": "io.convert",
     "formats": "io.convert",
@@ -60,7 +58,7 @@ _MOVED = {
     "grid": "runs.curves",
     "influence": "stats.ranking.influence",
     "io.audit": "runs.audit",
-    "io.frames": "runs.tidy.frames",
+    "io.frames": "runs.trajectories",
     "leaderboard": "stats.ranking.leaderboard",
     "mean_preferences": "pairwise.means",
     "measures": "runs.measures",
@@ -74,6 +72,7 @@ _MOVED = {
 }
 
 if TYPE_CHECKING:
+    __version__: str
     from torchpref.errors import DataError as DataError
     from torchpref.errors import MissingExtraError as MissingExtraError
     from torchpref.errors import TorchPrefError as TorchPrefError
@@ -84,9 +83,9 @@ if TYPE_CHECKING:
     from torchpref.evaluation.evaluate import evaluate as evaluate
     from torchpref.evaluation.gating import gate as gate
     from torchpref.evaluation.result import Evaluation as Evaluation
-    from torchpref.io import read as read
     from torchpref.io.convert import convert as convert
     from torchpref.io.convert import formats as formats
+    from torchpref.io.reading import read as read
     from torchpref.meta import meta_evaluate as meta_evaluate
     from torchpref.pairwise.means import MeanPreferences as MeanPreferences
     from torchpref.pairwise.means import mean_preferences as mean_preferences
@@ -115,6 +114,10 @@ def __getattr__(name: str) -> Any:
         value = getattr(import_module(f"torchpref.{_EXPORTS[name]}"), name)
     elif name in _MODULES:
         value = import_module(f"torchpref.{name}")
+    elif name == "__version__":
+        from importlib.metadata import version
+
+        value = version("torchpref")
     elif name == "grid":
         value = import_module("torchpref.runs.curves")
     else:

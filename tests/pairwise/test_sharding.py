@@ -18,7 +18,7 @@ import torch
 from pairwise.test_streaming import assert_same, table
 from torchpref import all_preferences
 from torchpref.pairwise.sharding import main, process_group, sharded_preferences
-from torchpref.runs.tidy.frames import from_frame
+from torchpref.runs.trajectories import from_frame
 
 ROOT = Path(__file__).parents[2]
 

@@ -14,7 +14,7 @@ from torchpref.errors import DataError, UsageError
 from torchpref.pairwise.means import MeanPreferences, mean_preferences
 from torchpref.pairwise.preferences import Preferences
 from torchpref.pairwise.streaming import parquet_files, stream_preferences
-from torchpref.runs.tidy.frames import from_frame
+from torchpref.runs.trajectories import from_frame
 
 
 def table(seed: int = 0) -> pl.DataFrame:

@@ -25,9 +25,9 @@ app = typer.Typer(
 
 def _version(wanted: bool) -> None:
     if wanted:
-        from torchpref import __version__
+        from importlib.metadata import version
 
-        print(f"torchpref {__version__}")
+        print(f"torchpref {version('torchpref')}")
         raise typer.Exit
 
 

@@ -159,12 +159,12 @@ class Evaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """The result as DESIGN.md's JSON: plain lists in the order of ``systems``, None where a value does not exist."""
-        from torchpref import __version__
+        from importlib.metadata import version
 
         audit = self.audit.to_dict()
         audit["findings"] = [finding.to_dict() for finding in self.findings]
         return {
-            "version": __version__,
+            "version": version("torchpref"),
             "clock": self.clock,
             "options": dict(self.options),
             "seed": self.seed,

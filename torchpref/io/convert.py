@@ -19,7 +19,7 @@ from torchpref.runs.findings import Finding
 if TYPE_CHECKING:
     import polars as pl
 
-    from torchpref.io import PathsLike
+    from torchpref.io.reading import PathsLike
     from torchpref.runs.tidy.columns import ColumnsLike
     from torchpref.runs.tidy.where import WhereLike
 
@@ -111,8 +111,8 @@ def convert(
         UsageError: an ending that is not known, or an output that is among the inputs.
         DataError: the logs cannot be used, or the file cannot be written.
     """
-    from torchpref.io import read_tidy
     from torchpref.io.files.walk import walk
+    from torchpref.io.reading import read_tidy
 
     target = Path(os.path.expanduser(os.fspath(output)))
     ending = target.suffix.lower()

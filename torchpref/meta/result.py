@@ -140,10 +140,10 @@ class MetaEvaluation:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None where a figure does not exist, with the reason."""
-        from torchpref import __version__
+        from importlib.metadata import version
 
         return {
-            "version": __version__,
+            "version": version("torchpref"),
             "clock": self.clock,
             "options": dict(self.options),
             "seed": self.options["seed"],

@@ -4,14 +4,9 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
-from typing import TYPE_CHECKING
 
 from torchpref.meta.definitions import DEFINITIONS, GROUPS
-from torchpref.meta.estimates import Estimate
-from torchpref.meta.series import Series
-
-if TYPE_CHECKING:
-    from torchpref.meta.result import MetaEvaluation, MetaTable
+from torchpref.report.shapes import EstimateLike, MetaLike, MetaTableLike, SeriesLike
 
 _TITLES = {
     "ranking_of_all": "ranking, τ with that of all instances",
@@ -40,7 +35,7 @@ def number(value: float, percent: bool) -> str:
     return f"{value + 0.0:.2f}"
 
 
-def _limits(estimate: Estimate, percent: bool) -> str:
+def _limits(estimate: EstimateLike, percent: bool) -> str:
     if math.isnan(estimate.low) or not estimate.exists:
         return ""
     digits = 1 if percent else 2
@@ -48,7 +43,7 @@ def _limits(estimate: Estimate, percent: bool) -> str:
     return f"{low:.{digits}f}…{high:.{digits}f}"
 
 
-def _reasons(figures: Mapping[str, Mapping[str, Estimate]]) -> list[str]:
+def _reasons(figures: Mapping[str, Mapping[str, EstimateLike]]) -> list[str]:
     """Why figures are missing: measures with one reason for one figure together."""
     found: dict[tuple[str, str], list[str]] = {}
     for measure, row in figures.items():
@@ -65,7 +60,7 @@ def _reasons(figures: Mapping[str, Mapping[str, Estimate]]) -> list[str]:
     return lines
 
 
-def text_table(table: MetaTable) -> str:
+def text_table(table: MetaTableLike) -> str:
     """The table for the terminal; intervals stand below the values."""
     measures = list(table.figures)
     width = max(len(_title(key)) for key in DEFINITIONS if DEFINITIONS[key].group) + 2
@@ -86,7 +81,7 @@ def text_table(table: MetaTable) -> str:
     return "\n".join(line.rstrip() for line in lines)
 
 
-def _excluded(table: MetaTable) -> list[str]:
+def _excluded(table: MetaTableLike) -> list[str]:
     some = {name: count for name, count in table.excluded.items() if count}
     if not some:
         return []
@@ -94,7 +89,7 @@ def _excluded(table: MetaTable) -> list[str]:
     return [f"pairs that share no instance, of {table.pairs}: {counts}"]
 
 
-def text(result: MetaEvaluation) -> str:
+def text(result: MetaLike) -> str:
     """The whole evaluation for the terminal."""
     parts = [_head(result), text_table(result.overall)]
     for name, table in result.benchmarks.items():
@@ -107,7 +102,7 @@ def text(result: MetaEvaluation) -> str:
     return "\n\n".join(parts)
 
 
-def _head(result: MetaEvaluation) -> str:
+def _head(result: MetaLike) -> str:
     options = result.options
     clock = f", clock {result.clock}" if result.clock else ""
     return (
@@ -117,19 +112,19 @@ def _head(result: MetaEvaluation) -> str:
     )
 
 
-def _series_keys(series: Series) -> list[str]:
+def _series_keys(series: SeriesLike) -> list[str]:
     keys = next(iter(series.figures.values()), {})
     order = [*DEFINITIONS, *_TITLES]
     return sorted(keys, key=order.index)
 
 
-def _points(series: Series) -> list[str]:
+def _points(series: SeriesLike) -> list[str]:
     if series.along == "annotation":
         return [str(point) for point in series.points]
     return [f"{100 * float(point):.0f} %" for point in series.points]
 
 
-def text_series(series: Series) -> str:
+def text_series(series: SeriesLike) -> str:
     """A block per figure: rows are points, columns measures."""
     definition = DEFINITIONS[series.name]
     if series.reason:
@@ -155,7 +150,7 @@ def rows_markdown(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return "\n".join(lines)
 
 
-def markdown_table(table: MetaTable) -> str:
+def markdown_table(table: MetaTableLike) -> str:
     """The table in Markdown."""
     measures = list(table.figures)
     rows = []
@@ -174,7 +169,7 @@ def markdown_table(table: MetaTable) -> str:
     return body + ("\n\n" + "\n".join(f"- {note.removeprefix('– ')}" for note in notes) if notes else "")
 
 
-def markdown_series(series: Series, keys: Sequence[str] | None = None) -> str:
+def markdown_series(series: SeriesLike, keys: Sequence[str] | None = None) -> str:
     """A Markdown table per figure."""
     definition = DEFINITIONS[series.name]
     if series.reason:
@@ -191,7 +186,7 @@ def markdown_series(series: Series, keys: Sequence[str] | None = None) -> str:
     return "\n\n".join(parts)
 
 
-def markdown(result: MetaEvaluation) -> str:
+def markdown(result: MetaLike) -> str:
     """All tables in Markdown."""
     parts = [_head(result), markdown_table(result.overall)]
     for name, table in result.benchmarks.items():

@@ -209,7 +209,8 @@ def _runs(frame: polars.DataFrame, options: Options, clock: str | None) -> Traje
         tidy = refine(Tidy(frame.drop(_KEY), place=_PLACE), mapping, conditions)
     except NoRowLeftError:
         return None
-    return build(tidy, clock=clock, strict=options.strict, zero_time=options.zero_time, resolution=options.resolution)
+    fields = build(tidy, clock=clock, strict=options.strict, zero_time=options.zero_time, resolution=options.resolution)
+    return Trajectories.from_integers(**fields)
 
 
 # ------------------------------------------------------------------------------------------------------ reading

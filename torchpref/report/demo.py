@@ -14,10 +14,10 @@ from torchpref.report.tables import evaluation_tables
 from torchpref.runs.measures import describe
 
 if TYPE_CHECKING:
-    from torchpref.evaluation.result import Evaluation
+    from torchpref.report.shapes import EvaluationLike
 
 
-def demo_tables(result: Evaluation, known: Sequence[str], about: str, paths: str) -> list[RenderableType]:
+def demo_tables(result: EvaluationLike, known: Sequence[str], about: str, paths: str) -> list[RenderableType]:
     """The tables of an evaluation, and how many pairs each measure puts in the known order.
 
     Args:

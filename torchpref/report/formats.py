@@ -11,10 +11,10 @@ from rich.text import Text
 from torchpref.report.pieces import add, table
 
 if TYPE_CHECKING:
-    from torchpref.io.convert import Format
+    from torchpref.report.shapes import FormatLike
 
 
-def formats_tables(formats: Sequence[Format]) -> list[RenderableType]:
+def formats_tables(formats: Sequence[FormatLike]) -> list[RenderableType]:
     """A row per format: its name for ``--format``, what it is, what it gives, and its options."""
     board = table(("format", "<"), ("what it is, and what it gives", "<"))
     for each in formats:

@@ -11,13 +11,13 @@ from torchpref.report.numbers import printable, signed
 from torchpref.report.pieces import add, bullets, heading, table
 
 if TYPE_CHECKING:
-    from torchpref.evaluation.comparison import Comparison, MeasureComparison
+    from torchpref.report.shapes import ComparisonLike, PairMeasureLike
 
 #: How many deciding instances are shown.
 _SHOWN = 8
 
 
-def comparison_tables(result: Comparison) -> list[RenderableType]:
+def comparison_tables(result: ComparisonLike) -> list[RenderableType]:
     """The tables of :func:`torchpref.compare`: all measures, the split of LR, levels, and the instances that decide."""
     by = f", clock {result.clock}" if result.known_times else ", no known times" if result.clock else ""
     head = f"{result.first} (first) against {result.second} (second){by}: above 0 prefers the first"
@@ -66,7 +66,7 @@ _TESTS = {
 }
 
 
-def _tests(result: Comparison) -> str:
+def _tests(result: ComparisonLike) -> str:
     used = dict.fromkeys(_TESTS[one.method] for one in result.measures.values() if one.method in _TESTS)
     return " and ".join(used) or "nothing to test"
 
@@ -77,7 +77,7 @@ def _p(value: float) -> str:
     return f"{value:.3f}" if value >= 0.001 else f"{value:.0e}"
 
 
-def _split(result: Comparison, lr: MeasureComparison) -> list[RenderableType]:
+def _split(result: ComparisonLike, lr: PairMeasureLike) -> list[RenderableType]:
     split = table(("LR's mean preference is the sum of", "<"), "pref.")
     for name, value in (lr.split or {}).items():
         add(split, name, signed(value))
@@ -89,7 +89,7 @@ def _split(result: Comparison, lr: MeasureComparison) -> list[RenderableType]:
     return parts
 
 
-def _levels(one: MeasureComparison) -> list[RenderableType]:
+def _levels(one: PairMeasureLike) -> list[RenderableType]:
     if not one.levels:
         return []
     levels = table("return", "instances", "first sooner", "second sooner")
@@ -98,7 +98,7 @@ def _levels(one: MeasureComparison) -> list[RenderableType]:
     return [heading("Levels", "on how many instances who was sooner at a level that either reaches"), levels]
 
 
-def _deciding(result: Comparison, one: MeasureComparison) -> list[RenderableType]:
+def _deciding(result: ComparisonLike, one: PairMeasureLike) -> list[RenderableType]:
     preferred = result.first if one.mean > 0 else result.second
     note = f"those that speak most for {preferred}, the preferred one, by {one.measure.upper()}"
     if one.mean == 0:

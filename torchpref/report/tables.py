@@ -15,9 +15,8 @@ from torchpref.report.pieces import add, bullets, heading, names, table
 from torchpref.runs.measures import describe
 
 if TYPE_CHECKING:
-    from torchpref.evaluation.result import Evaluation, MeasureResult
+    from torchpref.report.shapes import BoardLike, EvaluationLike, MeasureLike
     from torchpref.runs.findings import Finding
-    from torchpref.stats.ranking.leaderboard import Leaderboard
 
 _BAR = 20
 #: So many benchmarks are listed one by one.
@@ -45,7 +44,7 @@ def findings_parts(findings: Sequence[Finding], title: str = "Warnings", limit: 
 # ------------------------------------------------------------------------------------------------------ evaluation
 
 
-def evaluation_tables(result: Evaluation) -> list[RenderableType]:
+def evaluation_tables(result: EvaluationLike) -> list[RenderableType]:
     """The tables of :func:`torchpref.evaluate`."""
     benchmarks = sorted(set(result.runs.benchmarks) - {""})
     on = f", {len(benchmarks)} benchmarks" if len(benchmarks) > 1 else f" of {benchmarks[0]}" if benchmarks else ""
@@ -64,7 +63,7 @@ def evaluation_tables(result: Evaluation) -> list[RenderableType]:
     return parts
 
 
-def _tie_rates(result: Evaluation) -> list[RenderableType]:
+def _tie_rates(result: EvaluationLike) -> list[RenderableType]:
     overview = table(("measure", "<"), "ties", ("", "<"), "run pairs")
     for name, measured in result.measures.items():
         full = 0 if math.isnan(measured.tie_rate) else round(_BAR * measured.tie_rate)
@@ -77,14 +76,14 @@ def _tie_rates(result: Evaluation) -> list[RenderableType]:
     return parts
 
 
-def _why_none(result: Evaluation, name: str) -> str:
+def _why_none(result: EvaluationLike, name: str) -> str:
     """Why a measure has no tie rate: it needs times and there are none, or no two runs can be compared."""
     if not describe(name).temporal or result.known_times:
         return "–"
     return "no times" if result.clock else "no clock"
 
 
-def _tie_rates_by_benchmark(result: Evaluation, benchmarks: Sequence[str]) -> Table:
+def _tie_rates_by_benchmark(result: EvaluationLike, benchmarks: Sequence[str]) -> Table:
     """A row per benchmark as long as they are few, and their mean."""
     by = table(("ties in %", "<"), *(name.upper() for name in result.measures), "inst.")
 
@@ -104,7 +103,7 @@ def _title(name: str) -> str:
     return f"{name.upper():<3}  {describe(name).title}"
 
 
-def _board(result: Evaluation, name: str) -> list[RenderableType]:
+def _board(result: EvaluationLike, name: str) -> list[RenderableType]:
     measured = result[name]
     by = f", by {measured.clock}" if measured.clock and result.known_times else ""
     title = heading(f"{name.upper()}, {describe(name).title}{by}")
@@ -129,7 +128,7 @@ def _board(result: Evaluation, name: str) -> list[RenderableType]:
     return parts
 
 
-def _trust(board: Leaderboard) -> list[RenderableType]:
+def _trust(board: BoardLike) -> list[RenderableType]:
     """What of the order can be relied on: rank intervals, who comes first how often, who cannot be told apart."""
     level = f"{100 * board.level:g} %"
     trust = table(
@@ -153,7 +152,7 @@ def _trust(board: Leaderboard) -> list[RenderableType]:
     return parts
 
 
-def _split(result: Evaluation, measured: MeasureResult) -> list[RenderableType]:
+def _split(result: EvaluationLike, measured: MeasureLike) -> list[RenderableType]:
     """Where the mean preferences of LR come from, and the pairs in which it prefers the one that solves less."""
     split = measured.split or {}
     terms_heads = [part.replace(" ", "\n") for part in split]

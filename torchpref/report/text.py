@@ -10,7 +10,7 @@ from torchpref.report.numbers import amount, counted, percent, plain, printable,
 from torchpref.runs.measures import describe
 
 if TYPE_CHECKING:
-    from torchpref.evaluation.result import Evaluation
+    from torchpref.report.shapes import EvaluationLike
 
 
 @dataclass(frozen=True)
@@ -23,17 +23,17 @@ class Grid:
     rows: tuple[tuple[str, ...], ...]
 
 
-def evaluation_markdown(result: Evaluation) -> str:
+def evaluation_markdown(result: EvaluationLike) -> str:
     """Tie rates and leaderboards as Markdown tables."""
     return "\n\n".join(map(_markdown, _grids(result))) + "\n"
 
 
-def evaluation_latex(result: Evaluation) -> str:
+def evaluation_latex(result: EvaluationLike) -> str:
     """Tie rates and leaderboards as LaTeX tables; the package booktabs is needed."""
     return "\n\n".join(map(_latex, _grids(result))) + "\n"
 
 
-def _grids(result: Evaluation) -> list[Grid]:
+def _grids(result: EvaluationLike) -> list[Grid]:
     by = f", clock {result.clock}" if result.known_times else ", no known times" if result.clock else ""
     size = f"{counted(len(result.systems), 'system')}, {counted(len(result.runs.instances), 'instance')}{by}"
     ties = [

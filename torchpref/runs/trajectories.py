@@ -11,19 +11,18 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
-from torchpref.errors import DataError, UsageError
+from torchpref.errors import UsageError
+from torchpref.runs.fields import best_times, sort_names, tidy_padding
 from torchpref.runs.findings import Finding
 from torchpref.runs.names import matching
 from torchpref.runs.units import (
-    MILLION,
-    NEVER,
     PREFERRED_CLOCKS,
     UNKNOWN,
     ZERO_IS_UNKNOWN,
@@ -34,6 +33,9 @@ from torchpref.runs.units import (
 
 if TYPE_CHECKING:
     import polars
+
+    from torchpref.runs.tidy.columns import ColumnsLike
+    from torchpref.runs.tidy.where import WhereLike
 
 
 @dataclass(frozen=True, init=False, eq=False, repr=False)
@@ -168,11 +170,11 @@ class Trajectories:
     def _set(self, **fields: Any) -> None:
         if fields["zero_time"] not in ("unknown", "keep"):
             raise UsageError(f"zero_time must be 'unknown' or 'keep', got {fields['zero_time']!r}")
-        _tidy_padding(fields)
-        _sort_names(fields)
+        tidy_padding(fields)
+        sort_names(fields)
         if fields["best_times"] is None:
             fields["best_times"] = {
-                clock: _best_times(fields["returns"], fields["present"], ticks)
+                clock: best_times(fields["returns"], fields["present"], ticks)
                 for clock, ticks in fields["times"].items()
             }
         for name, value in fields.items():
@@ -181,17 +183,54 @@ class Trajectories:
     # ------------------------------------------------------------------------------------------------------ reading
 
     @classmethod
-    def from_frame(cls, frame: Any, **options: Any) -> Trajectories:
-        """Runs from a pandas, polars or Arrow table; see :func:`torchpref.runs.tidy.frames.from_frame` for the options."""
-        from torchpref.runs.tidy.frames import from_frame
+    def from_frame(
+        cls,
+        frame: Any,
+        *,
+        clock: str | None = None,
+        columns: ColumnsLike = None,
+        where: WhereLike = None,
+        strict: bool = False,
+        zero_time: ZeroTime = "unknown",
+        resolution: Mapping[str, float] | None = None,
+        missing: Literal["exclude", "failure"] = "exclude",
+    ) -> Trajectories:
+        """Runs from a table in memory: pandas, polars (eager or lazy), Arrow, a dict of columns or a list of rows.
 
-        return from_frame(frame, **options)
+        In pandas NaN means an empty cell; elsewhere a NaN among the values is an error. The other arguments are those of
+        :func:`torchpref.read`.
+
+        Raises:
+            DataError: a cell that cannot be used; the message names its row, its value and the remedy.
+            UsageError: this is no table, or an option is wrong.
+        """
+        from torchpref.runs.tidy.frames import fields_of_frame
+
+        fields = fields_of_frame(
+            frame,
+            clock=clock,
+            columns=columns,
+            where=where,
+            strict=strict,
+            zero_time=zero_time,
+            resolution=resolution,
+            missing=missing,
+        )
+        return cls.from_integers(**fields)
 
     def to_frame(self) -> polars.DataFrame:
-        """The runs as a tidy polars table; ``from_frame`` of it gives equal runs."""
-        from torchpref.runs.tidy.frames import to_frame
+        """The runs as a tidy polars table with a row per run and list cells; ``from_frame`` of it gives equal runs.
 
-        return to_frame(self)
+        Columns: ``benchmark`` where there are any, ``instance``, ``system``, ``trial`` (from 1) where there are several,
+        ``return`` and the clocks as lists with an element per step (null at an unknown time; an empty list for a run
+        without a step), ``truncated`` where any run is, reference times per clock. A clock with a name of its own is called
+        ``clock:NAME``. Rows with ``present`` false stand for systems, instances and trials that have no run.
+
+        Resolutions of clocks that are not the default ones are not in the table: give them to ``from_frame`` again.
+        """
+        from torchpref.runs.tidy.frames import frame_of_fields
+
+        return frame_of_fields(vars(self))
 
     # ------------------------------------------------------------------------------------------------------ describing
 
@@ -385,66 +424,5 @@ class Trajectories:
         return runs
 
 
-def _tidy_padding(fields: dict[str, Any]) -> None:
-    """Running maximum; behind the last step, and where no run is, one defined value."""
-    returns, lengths, present = fields["returns"], fields["lengths"], fields["present"]
-    lengths = torch.where(present, lengths, 0).long()
-    steps = torch.arange(returns.shape[-1], device=returns.device)
-    inside = steps < lengths.unsqueeze(-1)
-    if returns.shape[-1]:
-        returns = torch.where(inside, returns, 0).to(torch.int32).cummax(-1).values
-        last = (lengths - 1).clamp(min=0).unsqueeze(-1)
-        fields["times"] = {
-            clock: torch.where(inside, ticks, torch.where(lengths.unsqueeze(-1) > 0, ticks.gather(-1, last), 0))
-            for clock, ticks in fields["times"].items()
-        }
-    fields["returns"], fields["lengths"] = returns, lengths
-    if fields["truncated"] is not None:
-        truncated = fields["truncated"] & present
-        fields["truncated"] = truncated if bool(truncated.any()) else None
-
-
-def _sort_names(fields: dict[str, Any]) -> None:
-    """Systems by name, instances by benchmark and name, so that the order of rows in a file never matters."""
-    systems, instances, benchmarks = fields["systems"], fields["instances"], fields["benchmarks"]
-    keys = list(zip(benchmarks, instances, strict=True))
-    for what, names in (("system", systems), ("instance", keys)):
-        if len(set(names)) != len(names):
-            twice = next(name for name in names if names.count(name) > 1)
-            raise DataError(f"the {what} {twice!r} stands twice among the names; names must be distinct")
-    cols = sorted(range(len(systems)), key=lambda i: systems[i])
-    rows = sorted(range(len(keys)), key=lambda i: keys[i])
-    if cols != list(range(len(cols))):
-        index = torch.as_tensor(cols, device=fields["returns"].device)
-        _reorder(fields, index, dim=1)
-        fields["systems"] = tuple(systems[i] for i in cols)
-    if rows != list(range(len(rows))):
-        index = torch.as_tensor(rows, device=fields["returns"].device)
-        _reorder(fields, index, dim=0)
-        for name in ("reference_times", "best_times"):
-            if fields[name] is not None:
-                fields[name] = {clock: ticks.index_select(0, index) for clock, ticks in fields[name].items()}
-        fields["instances"] = tuple(instances[i] for i in rows)
-        fields["benchmarks"] = tuple(benchmarks[i] for i in rows)
-
-
-def _reorder(fields: dict[str, Any], index: Tensor, dim: int) -> None:
-    for name in ("returns", "lengths", "present", "truncated"):
-        if fields[name] is not None:
-            fields[name] = fields[name].index_select(dim, index)
-    fields["times"] = {clock: ticks.index_select(dim, index) for clock, ticks in fields["times"].items()}
-
-
-def _best_times(returns: Tensor, present: Tensor, ticks: Tensor) -> Int[Tensor, " instance"]:
-    """Least positive time of success of each instance over all runs; UNKNOWN where there is none."""
-    if not returns.shape[-1]:
-        return torch.full((returns.shape[0],), UNKNOWN, device=returns.device)
-    solved = returns >= MILLION
-    first = solved.to(torch.int8).argmax(-1, keepdim=True)
-    when = ticks.gather(-1, first).squeeze(-1)
-    usable = solved[..., -1] & present & (when > 0)
-    best = torch.where(usable, when, NEVER).flatten(1)
-    if not best.shape[1]:
-        return torch.full((returns.shape[0],), UNKNOWN, device=returns.device)
-    least = best.amin(1)
-    return torch.where(least == NEVER, UNKNOWN, least)
+#: Under the names that they had as functions.
+from_frame, to_frame = Trajectories.from_frame, Trajectories.to_frame

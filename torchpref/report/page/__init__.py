@@ -14,7 +14,7 @@ from torchpref.errors import MissingExtraError
 from torchpref.report.page.data import page_data
 
 if TYPE_CHECKING:
-    from torchpref.evaluation.result import Evaluation
+    from torchpref.report.shapes import EvaluationLike
 
 __all__ = ["evaluation_page"]
 
@@ -22,7 +22,7 @@ __all__ = ["evaluation_page"]
 DATA_BUDGET = 4_500_000
 
 
-def evaluation_page(result: Evaluation, title: str | None = None, data_budget: int = DATA_BUDGET) -> str:
+def evaluation_page(result: EvaluationLike, title: str | None = None, data_budget: int = DATA_BUDGET) -> str:
     """The report as one HTML page.
 
     Args:
@@ -34,7 +34,7 @@ def evaluation_page(result: Evaluation, title: str | None = None, data_budget: i
         import jinja2
     except ImportError as error:
         raise MissingExtraError("jinja2", "report") from error
-    from torchpref import __version__
+    from importlib.metadata import version
 
     source = files("torchpref.report.page")
     environment = jinja2.Environment(
@@ -49,7 +49,7 @@ def evaluation_page(result: Evaluation, title: str | None = None, data_budget: i
         style=_raw(source.joinpath("page.css").read_text(encoding="utf-8")),
         script=_raw(source.joinpath("page.js").read_text(encoding="utf-8")),
         findings=result.findings,
-        versions=_versions(__version__),
+        versions=_versions(version("torchpref")),
         options=_options(result),
     )
     return page
@@ -67,7 +67,7 @@ def _script_json(data: dict[str, Any]) -> Any:
     return _raw(text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026"))
 
 
-def _options(result: Evaluation) -> dict[str, str]:
+def _options(result: EvaluationLike) -> dict[str, str]:
     """What was asked for, in words."""
     words = {}
     for name, value in {**result.options, "clock": result.clock, "seed": result.seed}.items():

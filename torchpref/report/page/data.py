@@ -14,13 +14,13 @@ from torchpref.runs.measures import describe
 from torchpref.runs.units import MILLION, UNKNOWN
 
 if TYPE_CHECKING:
-    from torchpref.evaluation.result import Evaluation, MeasureResult
+    from torchpref.report.shapes import EvaluationLike, MeasureLike
 
 #: In the page Δ is a whole number of hundredths; this stands for "not compared".
 NOT_COMPARED = 127
 
 
-def page_data(result: Evaluation, budget: int) -> dict[str, Any]:
+def page_data(result: EvaluationLike, budget: int) -> dict[str, Any]:
     """Everything that the page's script needs, in at most about ``budget`` bytes.
 
     Δ of every instance and pair, and the curves of all runs, are what grows. If they do not fit, Δ is kept for as many
@@ -43,7 +43,7 @@ def page_data(result: Evaluation, budget: int) -> dict[str, Any]:
     return data
 
 
-def _measure(result: Evaluation, name: str) -> dict[str, Any]:
+def _measure(result: EvaluationLike, name: str) -> dict[str, Any]:
     one = result.measures[name]
     rows = []
     for row in result.rows(name):
@@ -80,7 +80,7 @@ def _measure(result: Evaluation, name: str) -> dict[str, Any]:
     }
 
 
-def _groups(one: MeasureResult, systems: tuple[str, ...]) -> list[list[int]]:
+def _groups(one: MeasureLike, systems: tuple[str, ...]) -> list[list[int]]:
     """Systems that cannot be told apart, by position."""
     if one.board is None:
         return []
@@ -95,7 +95,7 @@ def _significant(value: float | None) -> float | None:
     return None if value is None or value != value else float(f"{value:.6g}")
 
 
-def _add_deltas(result: Evaluation, data: dict[str, Any], left: int) -> int:
+def _add_deltas(result: EvaluationLike, data: dict[str, Any], left: int) -> int:
     """Δ of every instance and pair of systems for as many measures, then systems, as fit; returns the bytes used."""
     available = [name for name in ("lr", "rpp", "ipp", "spl", "pr", "sr") if _has_preferences(result, name)]
     count, instances = len(result.systems), len(result.runs.instances)
@@ -129,11 +129,11 @@ def _add_deltas(result: Evaluation, data: dict[str, Any], left: int) -> int:
     return used
 
 
-def _has_preferences(result: Evaluation, name: str) -> bool:
+def _has_preferences(result: EvaluationLike, name: str) -> bool:
     return name in result.measures and result.measures[name].preferences is not None
 
 
-def _delta(result: Evaluation, name: str, chosen: list[int]) -> Any:
+def _delta(result: EvaluationLike, name: str, chosen: list[int]) -> Any:
     """int8 ``[pair, instance]`` of Δ in hundredths, pairs of the chosen systems in lexicographic order."""
     prefs = result.measures[name].preferences
     assert prefs is not None
@@ -153,7 +153,7 @@ def _delta(result: Evaluation, name: str, chosen: list[int]) -> Any:
     return rows
 
 
-def _add_curves(result: Evaluation, data: dict[str, Any], left: int) -> None:
+def _add_curves(result: EvaluationLike, data: dict[str, Any], left: int) -> None:
     """Per instance and system a list of trials, each a flat list time, level, time, level …; -1 is an unknown time."""
     runs = result.runs.to("cpu")
     if result.clock is None:

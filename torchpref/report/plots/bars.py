@@ -28,12 +28,10 @@ from torchpref.runs.units import MILLION
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from torchpref.evaluation.result import Evaluation
-    from torchpref.pairwise.one_pair import PairPreferences
-    from torchpref.pairwise.preferences import Preferences
+    from torchpref.report.shapes import EvaluationLike, PairLike, PreferencesLike
 
 
-def tie_rates(result: Evaluation | Mapping[str, float], ax: Axes | None = None) -> Axes:
+def tie_rates(result: EvaluationLike | Mapping[str, float], ax: Axes | None = None) -> Axes:
     """The share of run pairs that each measure cannot tell apart.
 
     Args:
@@ -63,7 +61,7 @@ def tie_rates(result: Evaluation | Mapping[str, float], ax: Axes | None = None) 
     return ax
 
 
-def advantage(prefs: Preferences, system: str | None = None, ax: Axes | None = None) -> Axes:
+def advantage(prefs: PreferencesLike, system: str | None = None, ax: Axes | None = None) -> Axes:
     """Where LR's advantage comes from: solved more, sooner (both solved), further (neither solved).
 
     Args:
@@ -109,7 +107,7 @@ def _mean_over_rivals(values: Any) -> Any:
     return np.where(off, values, 0).sum(1) / np.maximum(off.sum(1), 1)
 
 
-def advantage_by_level(pair: PairPreferences, bins: int = 10, ax: Axes | None = None) -> Axes:
+def advantage_by_level(pair: PairLike, bins: int = 10, ax: Axes | None = None) -> Axes:
     """At which returns one system is sooner: shares of shared instances, by the level of return.
 
     Args:
@@ -137,7 +135,7 @@ def advantage_by_level(pair: PairPreferences, bins: int = 10, ax: Axes | None = 
     return ax
 
 
-def _level_shares(pair: PairPreferences, bins: int) -> tuple[list[str], np.ndarray, np.ndarray]:
+def _level_shares(pair: PairLike, bins: int) -> tuple[list[str], np.ndarray, np.ndarray]:
     from torchpref.errors import UsageError
     from torchpref.runs.curves import LEVEL_PAD
 
@@ -161,7 +159,7 @@ def _level_shares(pair: PairPreferences, bins: int) -> tuple[list[str], np.ndarr
     return names, first, second
 
 
-def advantage_by_instance(pair: PairPreferences, ax: Axes | None = None) -> Axes:
+def advantage_by_instance(pair: PairLike, ax: Axes | None = None) -> Axes:
     """Δ of every shared instance in order: how many decide, and how one-sided they are."""
     ax = new_axes(ax, 6.5, 2.6)
     delta = np.sort(pair.delta.cpu().numpy())[::-1]

@@ -23,11 +23,10 @@ from torchpref.report.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from torchpref.evaluation.result import Evaluation
-    from torchpref.stats.ranking.leaderboard import Leaderboard
+    from torchpref.report.shapes import BoardLike, EvaluationLike
 
 
-def leaderboard(board: Leaderboard, ax: Axes | None = None) -> Axes:
+def leaderboard(board: BoardLike, ax: Axes | None = None) -> Axes:
     """A forest plot: score and interval of every system in rank order, first at the top.
 
     Bars at the right join systems that cannot be told apart: no pair among them is significant after Holm. A system
@@ -69,11 +68,11 @@ def leaderboard(board: Leaderboard, ax: Axes | None = None) -> Axes:
     return ax
 
 
-def _groups_of_several(board: Leaderboard) -> list[tuple[str, ...]]:
+def _groups_of_several(board: BoardLike) -> list[tuple[str, ...]]:
     return [group for group in board.groups if len(group) > 1]
 
 
-def bump_chart(result: Evaluation | Mapping[str, Mapping[str, int]], ax: Axes | None = None) -> Axes:
+def bump_chart(result: EvaluationLike | Mapping[str, Mapping[str, int]], ax: Axes | None = None) -> Axes:
     """The rank of every system under each measure; a line that crosses others is a system that measures disagree on.
 
     Args:
@@ -123,7 +122,7 @@ def bump_chart(result: Evaluation | Mapping[str, Mapping[str, int]], ax: Axes | 
     return ax
 
 
-def _ranks(result: Evaluation | Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
+def _ranks(result: EvaluationLike | Mapping[str, Mapping[str, int]]) -> dict[str, dict[str, int]]:
     if isinstance(result, Mapping):
         return {measure: dict(by_system) for measure, by_system in result.items()}
     return {

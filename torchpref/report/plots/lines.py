@@ -23,7 +23,7 @@ from torchpref.report.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from torchpref.evaluation.budget import BudgetCurves
+    from torchpref.report.shapes import BudgetLike
 
 #: What a line can stand for: x, y, and the limits of its interval where it has one.
 Series = (
@@ -31,7 +31,7 @@ Series = (
 )
 
 
-def budget_curves(curves: BudgetCurves, value: str = "solved", highlight: int = 8, ax: Axes | None = None) -> Axes:
+def budget_curves(curves: BudgetLike, value: str = "solved", highlight: int = 8, ax: Axes | None = None) -> Axes:
     """How systems fare as the budget grows.
 
     Args:

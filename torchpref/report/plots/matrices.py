@@ -23,7 +23,7 @@ from torchpref.report.plots.style import (
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from torchpref.pairwise.preferences import Preferences
+    from torchpref.report.shapes import PreferencesLike
     from torchpref.runs.trajectories import Trajectories
 
 #: Up to this many systems the numbers stand in the cells.
@@ -32,7 +32,7 @@ NUMBERS_UP_TO = 12
 _COLUMNS = 300
 
 
-def preference_matrix(prefs: Preferences, order: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
+def preference_matrix(prefs: PreferencesLike, order: Sequence[str] | None = None, ax: Axes | None = None) -> Axes:
     """A heat map of Δ̄: blue where the system of the row is preferred to that of the column, orange where not.
 
     Args:

@@ -75,8 +75,10 @@ def caption(ax: Axes, title: str, text: str) -> None:
 
     Both are wrapped to the width of the axes, which is known only once the names beside them have taken theirs.
     """
-    ax.figure.draw_without_rendering()
-    points = ax.get_window_extent().width * 72 / ax.figure.dpi
+    figure = ax.get_figure(root=True)
+    assert figure is not None
+    figure.draw_without_rendering()
+    points = ax.get_window_extent().width * 72 / figure.dpi
     title_lines = _wrapped(title, points, 10 * _BOLD)
     lines = _wrapped(text, points, 7)
     ax.set_title(

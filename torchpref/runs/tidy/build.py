@@ -1,4 +1,4 @@
-"""From a tidy table to :class:`torchpref.Trajectories`: the one place where rows become tensors."""
+"""From a tidy table to the integer fields of :class:`torchpref.Trajectories`: the one place where rows become tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from torchpref.runs.tidy.notes import Notes
 from torchpref.runs.tidy.points import Points, Table
 from torchpref.runs.tidy.schema import BEST, CLOCKS, REFERENCE, Tidy
 from torchpref.runs.tidy.ticks import ticks
-from torchpref.runs.trajectories import Trajectories
 from torchpref.runs.units import LARGEST_TICK, PREFERRED_CLOCKS, UNKNOWN, ZeroTime, default_resolution, ticks_per_unit
 
 Missing = Literal["exclude", "failure"]
@@ -36,8 +35,8 @@ def build(
     zero_time: ZeroTime = "unknown",
     resolution: Mapping[str, float] | None = None,
     missing: Missing = "exclude",
-) -> Trajectories:
-    """Runs from tidy rows in any order and layout.
+) -> dict[str, Any]:
+    """The arguments of :meth:`torchpref.Trajectories.from_integers` from tidy rows in any order and layout.
 
     Args:
         tidy: the rows.
@@ -100,22 +99,22 @@ def build(
         tensor.reshape(-1)[place] = values[inside]
         return torch.from_numpy(tensor)
 
-    return Trajectories.from_integers(
-        returns=dense(reached, np.int32),
-        lengths=torch.from_numpy(lengths),
-        present=torch.from_numpy(present),
-        times={name: dense(tick, np.int64) for name, tick in times.items()},
-        truncated=None if truncated is None else torch.from_numpy(truncated),
-        systems=points.table.names.systems,
-        instances=points.table.names.instances,
-        benchmarks=points.table.names.benchmarks,
-        resolution=sizes,
-        reference_times=_references(points.table, sizes, default),
-        best_times=_best_times(points.table, sizes),
-        findings=(*tidy.findings, *notes.findings),
-        default_clock=default,
-        zero_time=zero_time,
-    )
+    return {
+        "returns": dense(reached, np.int32),
+        "lengths": torch.from_numpy(lengths),
+        "present": torch.from_numpy(present),
+        "times": {name: dense(tick, np.int64) for name, tick in times.items()},
+        "truncated": None if truncated is None else torch.from_numpy(truncated),
+        "systems": points.table.names.systems,
+        "instances": points.table.names.instances,
+        "benchmarks": points.table.names.benchmarks,
+        "resolution": sizes,
+        "reference_times": _references(points.table, sizes, default),
+        "best_times": _best_times(points.table, sizes),
+        "findings": (*tidy.findings, *notes.findings),
+        "default_clock": default,
+        "zero_time": zero_time,
+    }
 
 
 def _usable_clock(points: Points) -> str | None:

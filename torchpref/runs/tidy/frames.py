@@ -8,38 +8,31 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from torchpref.errors import DataError, UsageError
+from torchpref.runs.fields import best_times
 from torchpref.runs.tidy.columns import ColumnsLike, needed, parse_columns
 from torchpref.runs.tidy.schema import BEST, CLOCKS, OTHER_CLOCK, REFERENCE, Tidy
 from torchpref.runs.tidy.where import WhereLike, parse_where
+from torchpref.runs.units import UNKNOWN, ticks_per_unit
 
 if TYPE_CHECKING:
     import polars
     from torch import Tensor
 
-    from torchpref.runs.trajectories import Trajectories
     from torchpref.runs.units import ZeroTime
 
 
-def from_frame(
+def fields_of_frame(
     frame: Any,
     *,
-    clock: str | None = None,
-    columns: ColumnsLike = None,
-    where: WhereLike = None,
-    strict: bool = False,
-    zero_time: ZeroTime = "unknown",
-    resolution: Mapping[str, float] | None = None,
-    missing: Literal["exclude", "failure"] = "exclude",
-) -> Trajectories:
-    """Runs from a table in memory: pandas, polars (eager or lazy), Arrow, a dict of columns or a list of rows.
-
-    In pandas NaN means an empty cell; elsewhere a NaN among the values is an error. The other arguments are those of
-    :func:`torchpref.io.read`.
-
-    Raises:
-        DataError: a cell that cannot be used; the message names its row, its value and the remedy.
-        UsageError: this is no table, or an option is wrong.
-    """
+    clock: str | None,
+    columns: ColumnsLike,
+    where: WhereLike,
+    strict: bool,
+    zero_time: ZeroTime,
+    resolution: Mapping[str, float] | None,
+    missing: Literal["exclude", "failure"],
+) -> dict[str, Any]:
+    """The fields of the runs in a table; see :meth:`torchpref.Trajectories.from_frame`."""
     from torchpref.runs.tidy.build import build
     from torchpref.runs.tidy.refine import refine
 
@@ -50,48 +43,40 @@ def from_frame(
     return build(tidy, clock=clock, strict=strict, zero_time=zero_time, resolution=resolution, missing=missing)
 
 
-def to_frame(runs: Trajectories) -> polars.DataFrame:
-    """Runs as a tidy table with a row per run and list cells; ``from_frame`` of it gives equal runs.
-
-    Columns: ``benchmark`` where there are any, ``instance``, ``system``, ``trial`` (from 1) where there are several,
-    ``return`` and the clocks as lists with an element per step (null at an unknown time; an empty list for a run without a
-    step), ``truncated`` where any run is, reference times per clock. A clock with a name of its own is called
-    ``clock:NAME``. Rows with ``present`` false stand for systems, instances and trials that have no run.
-
-    Resolutions of clocks that are not the default ones are not in the table: give them to ``from_frame`` again.
-    """
+def frame_of_fields(runs: Mapping[str, Any]) -> polars.DataFrame:
+    """The fields of runs as a table; see :meth:`torchpref.Trajectories.to_frame`."""
     import polars as pl
 
-    from torchpref.runs.units import UNKNOWN, ticks_per_unit
-
-    present = runs.present.cpu().numpy()
+    present = runs["present"].cpu().numpy()
     listed = present | _stand_ins(present)
     instance, system, trial = np.nonzero(listed)
     here = present[listed]
-    lengths = runs.lengths.cpu().numpy()[listed]
+    lengths = runs["lengths"].cpu().numpy()[listed]
     columns: dict[str, Any] = {}
-    if any(runs.benchmarks):
-        columns["benchmark"] = np.asarray(runs.benchmarks, dtype=object)[instance]
-    columns["instance"] = np.asarray(runs.instances, dtype=object)[instance]
-    columns["system"] = np.asarray(runs.systems, dtype=object)[system]
+    if any(runs["benchmarks"]):
+        columns["benchmark"] = np.asarray(runs["benchmarks"], dtype=object)[instance]
+    columns["instance"] = np.asarray(runs["instances"], dtype=object)[instance]
+    columns["system"] = np.asarray(runs["systems"], dtype=object)[system]
     series = [pl.Series(name, values.tolist(), dtype=pl.String) for name, values in columns.items()]
     if present.shape[2] > 1:
         series.append(pl.Series("trial", trial + 1))
     if not here.all():
         series.append(pl.Series("present", here))
-    series.append(_lists("return", runs.returns.cpu().numpy()[listed] / 1e6, lengths))
-    for clock, tensor in runs.times.items():
+    series.append(_lists("return", runs["returns"].cpu().numpy()[listed] / 1e6, lengths))
+    for clock, tensor in runs["times"].items():
         name = clock if clock in CLOCKS else OTHER_CLOCK + clock
         ticks = tensor.cpu().numpy()
-        series.append(_lists(name, _in_units(ticks[listed], runs.resolution[clock]), lengths, ticks[listed] == UNKNOWN))
-    if runs.truncated is not None:
-        series.append(pl.Series("truncated", runs.truncated.cpu().numpy()[listed]))
-    per_instance = {f"{REFERENCE}_{clock}": (clock, tensor) for clock, tensor in runs.reference_times.items()}
+        series.append(
+            _lists(name, _in_units(ticks[listed], runs["resolution"][clock]), lengths, ticks[listed] == UNKNOWN)
+        )
+    if runs["truncated"] is not None:
+        series.append(pl.Series("truncated", runs["truncated"].cpu().numpy()[listed]))
+    per_instance = {f"{REFERENCE}_{clock}": (clock, tensor) for clock, tensor in runs["reference_times"].items()}
     if _is_selection(runs):
-        per_instance |= {f"{BEST}_{clock}": (clock, tensor) for clock, tensor in runs.best_times.items()}
+        per_instance |= {f"{BEST}_{clock}": (clock, tensor) for clock, tensor in runs["best_times"].items()}
     for name, (clock, tensor) in per_instance.items():
         ticks = tensor.cpu().numpy()[instance]
-        values = ticks / ticks_per_unit(runs.resolution[clock])
+        values = ticks / ticks_per_unit(runs["resolution"][clock])
         series.append(pl.Series(name, np.where(ticks == UNKNOWN, np.nan, values), nan_to_null=True))
     return pl.DataFrame(series)
 
@@ -109,8 +94,6 @@ def _stand_ins(present: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
 
 
 def _in_units(ticks: np.ndarray[Any, Any], resolution: float) -> np.ndarray[Any, Any]:
-    from torchpref.runs.units import ticks_per_unit
-
     return ticks if resolution == 1 else ticks / ticks_per_unit(resolution)
 
 
@@ -135,23 +118,13 @@ def _lists(
     )
 
 
-def _is_selection(runs: Trajectories) -> bool:
+def _is_selection(runs: Mapping[str, Any]) -> bool:
     """Whether the best times are those of more runs than these."""
     import torch
 
-    from torchpref.runs.trajectories import Trajectories
-
-    again = Trajectories.from_integers(
-        returns=runs.returns,
-        lengths=runs.lengths,
-        present=runs.present,
-        times=runs.times,
-        systems=runs.systems,
-        instances=runs.instances,
-        benchmarks=runs.benchmarks,
-        resolution=runs.resolution,
-    )
-    return any(not torch.equal(ticks, again.best_times[clock]) for clock, ticks in runs.best_times.items())
+    returns, present = runs["returns"], runs["present"]
+    own = {clock: best_times(returns, present, ticks) for clock, ticks in runs["times"].items()}
+    return any(not torch.equal(ticks, own[clock]) for clock, ticks in runs["best_times"].items())
 
 
 def _as_polars(frame: Any, mapping: Mapping[str, str], where: Sequence[str]) -> polars.DataFrame:

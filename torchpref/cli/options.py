@@ -74,6 +74,15 @@ Where = Annotated[
     list[str] | None,
     _option(_READING, "--where", metavar="COL=VALUE", help="Rows to keep, or COL!=VALUE; may be repeated."),
 ]
+Families = Annotated[
+    str | None,
+    _option(
+        _READING,
+        "--families",
+        metavar="COLUMN",
+        help="Column with the family of each instance (a repository): families, not instances, are independent.",
+    ),
+]
 ZeroTimeOption = Annotated[
     ZeroTime, _option(_READING, "--zero-time", help="A level reached at exactly 0 seconds, tokens or cost.")
 ]
@@ -171,6 +180,7 @@ class Reading:
     clock: Clock = None
     systems: Systems = None
     benchmark: Benchmarks = None
+    families: Families = None
 
     def runs(self) -> Trajectories:
         """The runs."""
@@ -204,7 +214,10 @@ class Reading:
     def table_options(self) -> dict[str, Any]:
         """What the readers are told about columns, rows, text and the log format."""
         return {
-            "columns": [part for text in self.columns or () for part in _MAPPED.split(text) if part.strip()],
+            "columns": [
+                *(part for text in self.columns or () for part in _MAPPED.split(text) if part.strip()),
+                *([f"families={self.families}"] if self.families else []),
+            ],
             "where": list(self.where or ()),
             "encoding": self.encoding,
             **_assignments(self.option, "--option"),
@@ -214,7 +227,7 @@ class Reading:
         """A result for JSON, with how the runs were read among its options; what was not asked for is left out."""
         record: dict[str, Any] = {"paths": list(self.paths), "format": self.format, "missing": self.missing.value}
         record["strict"] = self.strict
-        for name in ("columns", "where", "resolution", "option", "encoding", "systems", "benchmark"):
+        for name in ("columns", "where", "resolution", "option", "encoding", "systems", "benchmark", "families"):
             if getattr(self, name):
                 record[name] = getattr(self, name)
         return {**result, "options": {**record, **result.get("options", {})}}

@@ -75,6 +75,7 @@ def change_subgoals(
         findings=runs.findings,
         default_clock=runs.default_clock,
         zero_time=runs.zero_time,
+        families=runs.families,
     )
 
 

@@ -88,6 +88,11 @@ class Preferences:
         """The benchmark of each instance."""
         return self.runs.benchmarks
 
+    @property
+    def families(self) -> tuple[str | None, ...] | None:
+        """The family of each instance, None for one of no family; None where no families are known."""
+        return self.runs.families
+
     # ------------------------------------------------------------------------------------------------------ values
 
     @cached_property

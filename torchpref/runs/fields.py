@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import torch
 from jaxtyping import Int
 from torch import Tensor
 
-from torchpref.errors import DataError
+from torchpref.errors import DataError, UsageError
 from torchpref.runs.units import MILLION, NEVER, UNKNOWN
 
 
@@ -31,6 +32,18 @@ def tidy_padding(fields: dict[str, Any]) -> None:
         fields["truncated"] = truncated if bool(truncated.any()) else None
 
 
+def checked_families(families: Sequence[str | None] | None, instances: int) -> tuple[str | None, ...] | None:
+    """One label per instance; None for all where no instance has one."""
+    if families is None:
+        return None
+    if isinstance(families, str):
+        raise UsageError(f"families must be a list of labels, got the one string {families!r}")
+    labels = tuple(None if label is None else str(label) for label in families)
+    if len(labels) != instances:
+        raise DataError(f"families has {len(labels)} labels; wanted one per instance, {instances}, in their order")
+    return labels if any(label is not None for label in labels) else None
+
+
 def sort_names(fields: dict[str, Any]) -> None:
     """Systems by name, instances by benchmark and name, so that the order of rows in a file never matters."""
     systems, instances, benchmarks = fields["systems"], fields["instances"], fields["benchmarks"]
@@ -51,6 +64,8 @@ def sort_names(fields: dict[str, Any]) -> None:
         for name in ("reference_times", "best_times"):
             if fields[name] is not None:
                 fields[name] = {clock: ticks.index_select(0, index) for clock, ticks in fields[name].items()}
+        if fields["families"] is not None:
+            fields["families"] = tuple(fields["families"][i] for i in rows)
         fields["instances"] = tuple(instances[i] for i in rows)
         fields["benchmarks"] = tuple(benchmarks[i] for i in rows)
 

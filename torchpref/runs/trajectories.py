@@ -19,7 +19,7 @@ from jaxtyping import Bool, Int
 from torch import Tensor
 
 from torchpref.errors import UsageError
-from torchpref.runs.fields import best_times, sort_names, tidy_padding
+from torchpref.runs.fields import best_times, checked_families, sort_names, tidy_padding
 from torchpref.runs.findings import Finding
 from torchpref.runs.names import matching
 from torchpref.runs.units import (
@@ -56,6 +56,9 @@ class Trajectories:
         resolution: size of a tick per clock, in the clock's unit.
         reference_times: per clock int64 ``[instance]``, SPL's L where it is given.
         best_times: per clock int64 ``[instance]``, the least positive time of success over all runs that were read.
+        families: the family of each instance, None for one that is of no family; None where no families are known.
+            Instances of one benchmark and one family (tasks of one repository) share their luck: tests, intervals and
+            resampling then take families, not instances, as independent.
         findings: what was noticed when the data entered.
         default_clock: the clock that is meant where none is named, if it was chosen when reading.
         zero_time: whether a level at exactly 0 on seconds, tokens and cost is at an unknown time (``"unknown"``) or at 0.
@@ -75,6 +78,7 @@ class Trajectories:
     findings: tuple[Finding, ...]
     default_clock: str | None
     zero_time: ZeroTime
+    families: tuple[str | None, ...] | None
 
     def __init__(
         self,
@@ -91,6 +95,7 @@ class Trajectories:
         resolution: Mapping[str, float] | None = None,
         clock: str | None = None,
         zero_time: ZeroTime = "unknown",
+        families: Sequence[str | None] | None = None,
     ) -> None:
         """Runs from tensors, checked.
 
@@ -107,6 +112,7 @@ class Trajectories:
             resolution: size of a tick per clock, in the clock's unit.
             clock: the clock that is meant where none is named.
             zero_time: ``"unknown"`` or ``"keep"``, see the class.
+            families: a label per instance, None for one of no family.
 
         Raises:
             DataError: shapes that do not fit, a NaN, a return outside [0, 1], a clock that goes backwards.
@@ -126,7 +132,9 @@ class Trajectories:
             resolution=resolution,
             clock=clock,
         )
-        self._set(default_clock=clock, zero_time=zero_time, findings=(), best_times=None, **fields)
+        self._set(
+            default_clock=clock, zero_time=zero_time, findings=(), best_times=None, families=families, **fields
+        )
 
     @classmethod
     def from_integers(
@@ -146,6 +154,7 @@ class Trajectories:
         findings: Sequence[Finding] = (),
         default_clock: str | None = None,
         zero_time: ZeroTime = "unknown",
+        families: Sequence[str | None] | None = None,
     ) -> Trajectories:
         """Runs from millionths and ticks, as readers produce them; the values are trusted, names are sorted."""
         runs = object.__new__(cls)
@@ -164,12 +173,14 @@ class Trajectories:
             findings=tuple(findings),
             default_clock=default_clock,
             zero_time=zero_time,
+            families=families,
         )
         return runs
 
     def _set(self, **fields: Any) -> None:
         if fields["zero_time"] not in ("unknown", "keep"):
             raise UsageError(f"zero_time must be 'unknown' or 'keep', got {fields['zero_time']!r}")
+        fields["families"] = checked_families(fields["families"], len(fields["instances"]))
         tidy_padding(fields)
         sort_names(fields)
         if fields["best_times"] is None:
@@ -223,7 +234,8 @@ class Trajectories:
 
         Columns: ``benchmark`` where there are any, ``instance``, ``system``, ``trial`` (from 1) where there are several,
         ``return`` and the clocks as lists with an element per step (null at an unknown time; an empty list for a run
-        without a step), ``truncated`` where any run is, reference times per clock. A clock with a name of its own is called
+        without a step), ``truncated`` where any run is, ``families`` where they are known,
+        reference times per clock. A clock with a name of its own is called
         ``clock:NAME``. Rows with ``present`` false stand for systems, instances and trials that have no run.
 
         Resolutions of clocks that are not the default ones are not in the table: give them to ``from_frame`` again.
@@ -293,6 +305,8 @@ class Trajectories:
         """Whether names, levels, times and marks are the same, however far the step axis is padded."""
         if (self.systems, self.instances, self.benchmarks) != (other.systems, other.instances, other.benchmarks):
             return False
+        if self.families != other.families:
+            return False
         if set(self.times) != set(other.times) or self.resolution != other.resolution:
             return False
         none = torch.zeros_like(self.present)
@@ -351,6 +365,7 @@ class Trajectories:
             systems=tuple(self.systems[i] for i in col_list),
             instances=tuple(self.instances[i] for i in row_list),
             benchmarks=tuple(self.benchmarks[i] for i in row_list),
+            families=None if self.families is None else tuple(self.families[i] for i in row_list),
             reference_times={clock: ticks.index_select(0, rows) for clock, ticks in self.reference_times.items()},
             best_times={clock: ticks.index_select(0, rows) for clock, ticks in self.best_times.items()},
         )

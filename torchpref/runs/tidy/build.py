@@ -7,16 +7,17 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+import polars as pl
 import torch
 from numpy.typing import NDArray
 
 from torchpref.errors import DataError, UsageError
-from torchpref.runs.tidy.cells import numbers
+from torchpref.runs.tidy.cells import names_expr, numbers
 from torchpref.runs.tidy.layout import points as all_points
 from torchpref.runs.tidy.levels import levels, running_maximum
 from torchpref.runs.tidy.notes import Notes
 from torchpref.runs.tidy.points import Points, Table
-from torchpref.runs.tidy.schema import BEST, CLOCKS, REFERENCE, Tidy
+from torchpref.runs.tidy.schema import BEST, CLOCKS, FAMILIES, REFERENCE, Tidy
 from torchpref.runs.tidy.ticks import ticks
 from torchpref.runs.units import LARGEST_TICK, PREFERRED_CLOCKS, UNKNOWN, ZeroTime, default_resolution, ticks_per_unit
 
@@ -114,6 +115,7 @@ def build(
         "findings": (*tidy.findings, *notes.findings),
         "default_clock": default,
         "zero_time": zero_time,
+        "families": _families(points.table) if points.table.has(FAMILIES) else None,
     }
 
 
@@ -226,6 +228,34 @@ def _best_times(table: Table, sizes: Mapping[str, float]) -> dict[str, torch.Ten
     if not all(table.has(f"{BEST}_{name}") for name in sizes):
         return None
     return {name: _per_instance(table, f"{BEST}_{name}", size) for name, size in sizes.items()}
+
+
+def _families(table: Table) -> tuple[str | None, ...]:
+    """The family of each instance; None where every row of it is empty.
+
+    Raises:
+        DataError: two rows of an instance disagree.
+    """
+    frame = table.tidy.frame
+    labels = frame.select(names_expr(FAMILIES, frame.schema[FAMILIES])).to_series()
+    said = np.flatnonzero(labels.is_not_null().to_numpy())
+    known = labels.drop_nulls()
+    distinct = known.unique().sort()
+    code = known.cast(pl.Enum(distinct)).to_physical().to_numpy().astype(np.int64) if len(distinct) else said
+    instance = table.names.instance[said]
+    result = np.full(len(table.names.instances), -1, dtype=np.int64)
+    result[instance] = code
+    odd = np.flatnonzero(result[instance] != code)
+    if len(odd):
+        first = int(odd[0])
+        other = int(np.flatnonzero((instance == instance[first]) & (code == result[instance[first]]))[0])
+        raise table.column(FAMILIES).refuse(
+            int(said[first]),
+            f"but {known[other]!r} in {table.locate(int(said[other]))} for the same instance "
+            f"{table.names.instances[int(instance[first])]!r}",
+            "give one family per instance",
+        )
+    return tuple(None if label < 0 else distinct[int(label)] for label in result)
 
 
 def _per_instance(table: Table, column: str, resolution: float) -> torch.Tensor:

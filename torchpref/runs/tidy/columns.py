@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchpref.errors import DataError, UsageError
-from torchpref.runs.tidy.schema import CLOCKS, COLUMNS, NAMES, ROW, VALUES, is_tidy
+from torchpref.runs.tidy.schema import CLOCKS, COLUMNS, FAMILIES, NAMES, ROW, VALUES, is_tidy
 
 if TYPE_CHECKING:
     import polars
@@ -39,7 +39,7 @@ def parse_columns(columns: ColumnsLike) -> dict[str, str]:
         if not is_tidy(name):
             raise UsageError(
                 f"columns: {name!r} is not a column of the tidy table{suggest(name, COLUMNS)}; on the left stands one of "
-                f"{', '.join((*NAMES, 'step', *CLOCKS, *VALUES))}, max_score, truncated, reference_time"
+                f"{', '.join((*NAMES, 'step', *CLOCKS, *VALUES))}, max_score, truncated, reference_time, families"
             )
         if name in mapping:
             raise UsageError(f"columns: {name!r} is given twice ({mapping[name]!r} and {source!r})")
@@ -80,8 +80,9 @@ def sources_of(name: str, source: str, available: Sequence[str], where: str) -> 
                 f"{where}: there is no column {part!r} for {name}={source}{suggest(part, available)}; "
                 f"the columns are: {listed(available)}"
             )
-    if len(parts) > 1 and name not in NAMES:
-        raise UsageError(f"columns: {name}={source} joins columns, but only names can be joined ({', '.join(NAMES)})")
+    if len(parts) > 1 and name not in (*NAMES, FAMILIES):
+        joined = ", ".join((*NAMES, FAMILIES))
+        raise UsageError(f"columns: {name}={source} joins columns, but only names can be joined ({joined})")
     return parts
 
 

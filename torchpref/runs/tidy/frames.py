@@ -10,7 +10,7 @@ import numpy as np
 from torchpref.errors import DataError, UsageError
 from torchpref.runs.fields import best_times
 from torchpref.runs.tidy.columns import ColumnsLike, needed, parse_columns
-from torchpref.runs.tidy.schema import BEST, CLOCKS, OTHER_CLOCK, REFERENCE, Tidy
+from torchpref.runs.tidy.schema import BEST, CLOCKS, FAMILIES, OTHER_CLOCK, REFERENCE, Tidy
 from torchpref.runs.tidy.where import WhereLike, parse_where
 from torchpref.runs.units import UNKNOWN, ticks_per_unit
 
@@ -71,6 +71,9 @@ def frame_of_fields(runs: Mapping[str, Any]) -> polars.DataFrame:
         )
     if runs["truncated"] is not None:
         series.append(pl.Series("truncated", runs["truncated"].cpu().numpy()[listed]))
+    if runs["families"] is not None:
+        labels = [runs["families"][i] for i in instance.tolist()]
+        series.append(pl.Series(FAMILIES, labels, dtype=pl.String))
     per_instance = {f"{REFERENCE}_{clock}": (clock, tensor) for clock, tensor in runs["reference_times"].items()}
     if _is_selection(runs):
         per_instance |= {f"{BEST}_{clock}": (clock, tensor) for clock, tensor in runs["best_times"].items()}

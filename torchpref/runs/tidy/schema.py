@@ -1,8 +1,8 @@
 """The tidy table: the one shape in which every reader hands over its rows.
 
 Columns (DESIGN.md, section 5): ``system``, ``instance``; optional ``benchmark``, ``trial``, ``step``, ``truncated``,
-``reference_time``; any of the clocks; one of ``return``, ``reward``, ``score``, ``success``, with ``max_score`` for
-rewards and scores. Three layouts: a row per step, a row per run, or a row per run with list cells.
+``reference_time``, ``families``; any of the clocks; one of ``return``, ``reward``, ``score``, ``success``, with
+``max_score`` for rewards and scores. Three layouts: a row per step, a row per run, or a row per run with list cells.
 """
 
 from __future__ import annotations
@@ -25,9 +25,11 @@ MARKS = ("step", "max_score", "truncated", "present")
 REFERENCE = "reference_time"
 #: With ``_CLOCK`` behind it: the best time of an instance over all runs that were read, in a table made from some of them.
 BEST = "best_time"
+#: The family of an instance: instances of one family share their luck (tasks of one repository).
+FAMILIES = "families"
 #: In front of the name of a clock that is not one of ``CLOCKS``: ``clock:moves``.
 OTHER_CLOCK = "clock:"
-COLUMNS = (*NAMES, *MARKS, *CLOCKS, *VALUES, REFERENCE)
+COLUMNS = (*NAMES, *MARKS, *CLOCKS, *VALUES, REFERENCE, FAMILIES)
 PREFIXES = (OTHER_CLOCK, REFERENCE + "_", BEST + "_")
 
 #: Number of the row in what was read, so that messages can say where; optional in a reader's frame.

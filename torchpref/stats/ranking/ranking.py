@@ -17,7 +17,7 @@ from torchpref.stats.bradley_terry.model import BradleyTerry, bradley_terry
 from torchpref.stats.ranking.leaderboard import SCALES, Leaderboard
 from torchpref.stats.ranking.rank_intervals import rank_intervals
 from torchpref.stats.ranking.score_errors import mean_contributions, score_contributions
-from torchpref.stats.resampling.instances import Seed, Units, resampling_units, resolve_seed
+from torchpref.stats.resampling.instances import Seed, Units, resolve_seed, units_of
 from torchpref.stats.resampling.scores import TIE, replicate_scores
 from torchpref.stats.significance.effects import check_level, critical_t
 from torchpref.stats.significance.significance import Significance, significance
@@ -76,7 +76,7 @@ def rank(
     if scheme not in ("bootstrap", "bayesian"):
         raise UsageError(f"unknown scheme {scheme!r}; use 'bootstrap' or 'bayesian'")
     number = resolve_seed(seed)
-    units = resampling_units(prefs.benchmarks, families)
+    units = units_of(prefs, families)
     fit = bradley_terry(prefs)
     mean = prefs.mean().cpu()
     means = prefs.system_means().cpu()

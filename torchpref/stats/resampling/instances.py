@@ -92,22 +92,31 @@ def resampling_units(benchmarks: Sequence[str], families: Sequence[Hashable] | N
 
     Args:
         benchmarks: the benchmark of each instance; instances are drawn within it.
-        families: a label per instance; instances of one benchmark with one label are drawn together.
+        families: a label per instance; instances of one benchmark with one label are drawn together. An instance with
+            the label None is drawn by itself.
     """
     if families is not None and len(families) != len(benchmarks):
         raise UsageError(
             f"families has {len(families)} labels; wanted one per instance, {len(benchmarks)}, in their order"
         )
     strata = {name: number for number, name in enumerate(sorted(set(benchmarks)))}
-    labels: Sequence[Hashable] = range(len(benchmarks)) if families is None else families
+    given: Sequence[Hashable] = [None] * len(benchmarks) if families is None else families
+    labels: list[tuple[int, Hashable]] = [
+        (number, None) if label is None else (-1, label) for number, label in enumerate(given)
+    ]
     numbers: dict[tuple[int, Hashable], int] = {}
     keys = [(strata[benchmark], label) for benchmark, label in zip(benchmarks, labels, strict=True)]
-    for key in sorted(set(keys), key=keys.index) if families is not None else keys:
+    for key in keys:
         numbers.setdefault(key, len(numbers))
     order = sorted(numbers, key=lambda key: key[0])  # strata adjoin; within one, in order of appearance
     numbers = {key: position for position, key in enumerate(order)}
     cluster = np.array([numbers[key] for key in keys], dtype=np.int64)
     return Units(cluster, np.array([key[0] for key in order], dtype=np.int64))
+
+
+def units_of(prefs: Preferences, families: Sequence[Hashable] | None = None) -> Units:
+    """What is drawn, flipped and summed together: the families of the runs, or other ones; each instance without any."""
+    return resampling_units(prefs.benchmarks, prefs.families if families is None else families)
 
 
 def draw_weights(

@@ -81,7 +81,13 @@ def test_equal_to_preferences_on_any_clock(
     given_ = tensors(runs, clock)
     with kernel(compiled):
         rewards = preference_rewards(
-            measure=measure, clock=clock, resolution=case.resolution, output=output, anchor=anchor, weight=0.3, **given_
+            measure=measure,
+            clock=clock,
+            resolution=case.resolution,
+            output=output,
+            anchor=anchor,
+            weight=None if anchor is None else 0.3,
+            **given_,
         )
     assert rewards.dtype is torch.float64
     torch.testing.assert_close(rewards, expected(runs, measure, clock, output, anchor, 0.3), rtol=0, atol=1e-12)
@@ -189,7 +195,9 @@ def test_pool_equals_preferences(case: Case, measure: str, split: int, steps_cou
         pool["pool_times"] = pad(pool["pool_times"], (0, 2))
     options = {} if steps_counted else {"clock": "time"}
     with kernel(compiled):
-        rewards = pool_rewards(measure=measure, anchor=None, reference_time=reference, **mine, **pool, **options)
+        if measure == "spl":
+            options["reference_time"] = reference
+        rewards = pool_rewards(measure=measure, anchor=None, **mine, **pool, **options)
     torch.testing.assert_close(rewards, wanted, rtol=0, atol=1e-12)
 
 
@@ -402,11 +410,14 @@ def test_no_value_is_ever_asked_for(measure: str, timed: bool) -> None:
     batch = _random_batch("meta")
     if not timed:
         del batch["times"]
-    rewards = preference_rewards(measure=measure, reference_time=torch.ones(6, device="meta"), **batch)
+    spl = {"reference_time": torch.ones(6, device="meta")} if measure == "spl" else {}
+    rewards = preference_rewards(measure=measure, **spl, **batch)
     assert rewards.shape == (6, 5) and rewards.is_meta
     assert group_advantages(rewards, batch["valid"], scale="group").shape == (6, 5)
     pool = {f"pool_{name}": value for name, value in batch.items()}
-    assert pool_rewards(measure=measure, reference_time=torch.ones(6, device="meta"), **batch, **pool).is_meta
+    assert pool_rewards(measure=measure, **spl, **batch, **pool).is_meta
+    if measure == "rpp":
+        assert preference_rewards(credit="to-go", **batch).shape == (6, 5, 12)
     flat = {name: value.flatten(0, 1) for name, value in batch.items()}
     group = torch.zeros(30, dtype=torch.long, device="meta")
     assert ragged_rewards(group=group, measure=measure, shape=(6, 5), **flat).is_meta

@@ -120,8 +120,8 @@ class _Steps:
 
 
 def _by_level(rows: Rollouts, columns: Rollouts | None, measure: str) -> Int[Tensor, "batch row column"]:
-    one = _Levels(rows)
-    two = one if columns is None else _Levels(columns)
+    one = Levels(*rows.jumps(), rows.bound)
+    two = one if columns is None else Levels(*columns.jumps(), columns.bound)
     forth = one.walk(two, measure)  # [batch, column, row], seen from the row
     back = forth if columns is None else two.walk(one, measure)  # [batch, row, column], seen from the column
     if measure == "lr":
@@ -131,17 +131,16 @@ def _by_level(rows: Rollouts, columns: Rollouts | None, measure: str) -> Int[Ten
     return (forth.mT - back) // 2
 
 
-class _Levels:
+class Levels:
     """Rollouts by level: levels and times with one entry before the first (0, reached at 0) and one behind the last."""
 
-    def __init__(self, runs: Rollouts) -> None:
-        levels, ticks = runs.jumps()
+    def __init__(self, levels: Tensor, ticks: Tensor, bound: Tensor | None) -> None:
         self.own = levels.contiguous()
         self.levels = torch.nn.functional.pad(torch.nn.functional.pad(levels, (1, 0)), (0, 1), value=LEVEL_PAD)
         self.ticks = torch.nn.functional.pad(torch.nn.functional.pad(ticks, (1, 0)), (0, 1), value=NEVER)
-        self.bound = runs.bound
+        self.bound = bound
 
-    def walk(self, rivals: _Levels, measure: str) -> Int[Tensor, "batch rival mine"]:
+    def walk(self, rivals: Levels, measure: str) -> Int[Tensor, "batch rival mine"]:
         """Every rollout along its own levels, against every rival; signs are seen from the rollout.
 
         Gives the sum of gap × sign, gaps of levels that the rival does not have doubled; for LR twice the highest level
@@ -152,8 +151,7 @@ class _Levels:
         if not steps:
             nothing = -1 if measure == "lr" else 0
             return torch.full((batch, others, mine), nothing, dtype=torch.int64, device=self.own.device)
-        wanted = self.own.reshape(batch, 1, mine * steps).expand(batch, others, mine * steps).contiguous()
-        place = torch.searchsorted(rivals.own, wanted)
+        place = self._places(rivals)
 
         def theirs(tensor: Tensor, index: Tensor) -> Int[Tensor, "batch rival mine step"]:
             return tensor.gather(-1, index).view(batch, others, mine, steps)
@@ -176,3 +174,33 @@ class _Levels:
             sign = interval_sign(sign, at, their_at, since, their_since)
         alone = theirs(rivals.levels, place + 1) != level
         return (gap.long() * sign * (1 + alone.long())).sum(-1)
+
+    def _places(self, rivals: Levels) -> Int[Tensor, "batch rival place"]:
+        """For every own level of every rollout (mine × step, in one axis), the rival's first level that is not below it."""
+        batch, mine, steps = self.own.shape
+        others = rivals.own.shape[1]
+        wanted = self.own.reshape(batch, 1, mine * steps).expand(batch, others, mine * steps).contiguous()
+        return torch.searchsorted(rivals.own, wanted)
+
+    def by_level(self) -> Int[Tensor, "batch mine rival place"]:
+        """RPP of every rollout against every other of its group, level by level of the rollout's own.
+
+        At place m stands gap × sign over the levels above the rollout's level m - 1 and up to its level m; at the last place,
+        one more than there are levels, over all levels above its highest.
+        """
+        batch, mine, steps = self.own.shape
+        place = self._places(self)
+        level, at = self.own.unsqueeze(1), self.ticks[..., 1:-1].unsqueeze(1)
+
+        def theirs(tensor: Tensor, index: Tensor) -> Int[Tensor, "batch rival mine step"]:
+            return tensor.gather(-1, index).view(batch, mine, mine, steps)
+
+        bound = None if self.bound is None else self.bound[:, None, :, None]
+        their_bound = None if self.bound is None else self.bound[:, :, None, None]
+        sign = level_sign(at, theirs(self.ticks, place + 1), bound, their_bound)
+        below = torch.maximum(self.levels[..., :-2].unsqueeze(1), theirs(self.levels, place))
+        part = torch.where(level != LEVEL_PAD, (level - below).long() * sign, 0)
+        # A level that only the rival has lies between two of the rollout's own; seen from the rival the sign is reversed.
+        alone = torch.where(theirs(self.levels, place + 1) != level, -part, 0)
+        own = torch.nn.functional.pad(part.transpose(1, 2), (0, 1))
+        return own.scatter_add(-1, place.view(batch, mine, mine, steps), alone)

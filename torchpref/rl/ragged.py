@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +12,8 @@ from torch import Tensor
 
 from torchpref.errors import DataError
 from torchpref.rl.advantages import Scale, group_advantages
-from torchpref.rl.rewards import preference_rewards
+from torchpref.rl.rewards import Times, preference_rewards
+from torchpref.rl.rollouts import numbers
 
 GroupIds = Int[Tensor, " rollout"] | Sequence[Hashable]
 
@@ -23,13 +24,13 @@ def ragged_rewards(
     group: GroupIds,
     measure: str = "rpp",
     *,
-    times: Tensor | None = None,
+    times: Times = None,
     truncated: Tensor | None = None,
     valid: Tensor | None = None,
     shape: tuple[int, int] | None = None,
     **options: Any,
-) -> Float[Tensor, " rollout"]:
-    """Rewards of rollouts in groups of any size, told apart by an id.
+) -> Float[Tensor, "rollout ..."]:
+    """Rewards of rollouts in groups of any size, told apart by an id; ``[rollout, step]`` with ``credit="to-go"``.
 
     Args:
         returns, lengths, measure, times, truncated, valid: as in :func:`preference_rewards`, without the batch axis.
@@ -37,17 +38,22 @@ def ragged_rewards(
         shape: (groups, rollouts of the largest group) or upper bounds of both, if known: spares waiting for the device.
         options: those of :func:`preference_rewards`.
     """
+    returns = numbers(returns, "returns")
     if returns.dim() != 2:
         raise DataError(f"returns must be [rollout, step], got shape {list(returns.shape)}")
     layout = _Layout.of(group, len(returns), returns.device, shape)
     if lengths is None:
         lengths = torch.full((len(returns),), returns.shape[1], device=returns.device)
+
+    def spread(values: Tensor | None) -> Tensor | None:
+        return None if values is None else layout.spread(numbers(values, "what is given per rollout"))
+
     rewards = preference_rewards(
         layout.spread(returns),
-        layout.spread(lengths),
+        layout.spread(numbers(lengths, "lengths")),
         measure,
-        times=None if times is None else layout.spread(times),
-        truncated=None if truncated is None else layout.spread(truncated),
+        times={name: spread(value) for name, value in times.items()} if isinstance(times, Mapping) else spread(times),
+        truncated=spread(truncated),
         valid=layout.valid(valid),
         **options,
     )
@@ -63,6 +69,7 @@ def ragged_advantages(
     shape: tuple[int, int] | None = None,
 ) -> Float[Tensor, " rollout"]:
     """:func:`torchpref.rl.group_advantages` for rollouts told apart by group id; arguments as there and above."""
+    rewards = numbers(rewards, "rewards")
     layout = _Layout.of(group, len(rewards), rewards.device, shape)
     return layout.collect(group_advantages(layout.spread(rewards), layout.valid(valid), scale=scale))
 
@@ -79,8 +86,7 @@ class _Layout:
     def of(cls, group: GroupIds, count: int, device: torch.device, shape: tuple[int, int] | None) -> _Layout:
         """Groups in the order of their ids, rollouts in their own order."""
         if not isinstance(group, Tensor):
-            numbers: dict[Hashable, int] = {}
-            group = torch.tensor([numbers.setdefault(name, len(numbers)) for name in group], dtype=torch.long)
+            group = torch.tensor(_numbered(group), dtype=torch.long)
         group = group.to(device)
         if tuple(group.shape) != (count,):
             raise DataError(f"group ids have shape {list(group.shape)}; wanted one per rollout, [{count}]")
@@ -95,7 +101,8 @@ class _Layout:
         if shape is None:
             shape = (int(row[-1]) + 1, int(column.max()) + 1)
         groups, size = shape
-        if device.type == "cpu" and not (int(row[-1]) < groups and int(column.max()) < size):
+        looking = device.type == "cpu" and not torch.compiler.is_compiling()
+        if looking and not (int(row[-1]) < groups and int(column.max()) < size):
             raise DataError(
                 f"shape says {groups} groups of at most {size} rollouts, but there are {int(row[-1]) + 1} groups of up to "
                 f"{int(column.max()) + 1}"
@@ -110,11 +117,33 @@ class _Layout:
 
     def valid(self, valid: Tensor | None) -> Tensor:
         """Where there is a rollout that counts."""
-        return self.spread(torch.ones_like(self.place, dtype=torch.bool) if valid is None else valid)
+        return self.spread(
+            torch.ones_like(self.place, dtype=torch.bool) if valid is None else numbers(valid, "valid").bool()
+        )
 
     def collect(self, values: Tensor) -> Tensor:
-        """``[group, rollout of the group]`` to ``[rollout]``."""
-        return values.reshape(-1)[self.place]
+        """``[group, rollout of the group, ...]`` to ``[rollout, ...]``."""
+        return values.flatten(0, 1)[self.place]
+
+
+def _numbered(group: Sequence[Hashable]) -> list[int]:
+    """The number of each rollout's group, in the order in which groups appear; ids are told apart by their value."""
+    known: dict[Hashable, int] = {}
+    result = []
+    for place, name in enumerate(group):
+        if isinstance(name, Tensor):  # tensors are equal only to themselves in a dictionary
+            if name.numel() != 1:
+                raise DataError(
+                    f"the group id of rollout {place} is a tensor of shape {list(name.shape)}; wanted one value"
+                )
+            name = name.item()
+        try:
+            result.append(known.setdefault(name, len(known)))
+        except TypeError as error:
+            raise DataError(
+                f"the group id of rollout {place} is {name!r}, which cannot be told apart from others; give numbers or text"
+            ) from error
+    return result
 
 
 __all__ = ["ragged_advantages", "ragged_rewards"]

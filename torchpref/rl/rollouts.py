@@ -7,6 +7,7 @@ shapes: nothing here asks a tensor for a value, so a training step is never held
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from jaxtyping import Bool, Float, Int
@@ -19,11 +20,17 @@ from torchpref.runs.units import (
     LARGEST_TICK,
     MILLION,
     NEVER,
+    PREFERRED_CLOCKS,
     UNKNOWN,
     ZERO_IS_UNKNOWN,
     default_resolution,
     ticks_per_unit,
 )
+
+#: A return outside [0, 1] by less than this rounds to a level inside: what float32 sums of a perfect score do.
+ROUNDING = 0.5 / MILLION
+#: Clocks with a meaning of their own; a name that is nearly one of these is a slip, not a clock of one's own.
+KNOWN_CLOCKS = (*dict.fromkeys((*PREFERRED_CLOCKS, *ZERO_IS_UNKNOWN, "time")),)
 
 
 @dataclass(frozen=True)
@@ -67,11 +74,12 @@ class Rollouts:
         """Whether full return was reached."""
         return self.final >= MILLION
 
-    def jumps(self) -> tuple[Int[Tensor, "batch rollout step"], Int[Tensor, "batch rollout step"]]:
+    def jumps(self, merge: bool = True) -> tuple[Int[Tensor, "batch rollout step"], Int[Tensor, "batch rollout step"]]:
         """At each step the level and the time of the next jump, the step's own included.
 
-        Points on one tick are merged, as :func:`torchpref.runs.curves.curves` does for runs. Levels are int32 and ascend along
-        each row, ``LEVEL_PAD`` behind the last jump; ticks are int64, ``UNKNOWN`` where not known and ``NEVER`` behind it.
+        Points on one tick are merged, as :func:`torchpref.runs.curves.curves` does for runs, unless every step that rises is
+        wanted. Levels are int32 and ascend along each row, ``LEVEL_PAD`` behind the last jump; ticks are int64, ``UNKNOWN``
+        where not known and ``NEVER`` behind it.
         """
         pad = torch.nn.functional.pad
         reached, steps = self.reached, self.reached.shape[-1]
@@ -88,11 +96,13 @@ class Rollouts:
             following = torch.where(ticks != UNKNOWN, ticks, NEVER).flip(-1).cummin(-1).values.flip(-1)
             latest = ticks.cummax(-1).values
             ticks = torch.where(latest == following, latest, ticks)
-            # Of several rises on one tick the last one counts: look at the next rise whose time is known.
-            known = ticks != UNKNOWN
-            later = _next(rises & known, index)
-            later = pad(later[..., 1:], (0, 1), value=steps)
-            jump = rises & (~known | (pad(ticks, (0, 1), value=NEVER).gather(-1, later) != ticks))
+            jump = rises
+            if merge:
+                # Of several rises on one tick the last one counts: look at the next rise whose time is known.
+                known = ticks != UNKNOWN
+                later = _next(rises & known, index)
+                later = pad(later[..., 1:], (0, 1), value=steps)
+                jump = rises & (~known | (pad(ticks, (0, 1), value=NEVER).gather(-1, later) != ticks))
             if self.zero_is_unknown:
                 ticks = torch.where(ticks == 0, UNKNOWN, ticks)
         at = _next(jump, index)
@@ -128,6 +138,25 @@ class Inputs:
     valid: Bool[Tensor, "batch rollout"]
 
 
+def numbers(values: Any, what: str) -> Tensor:
+    """A tensor as it is; NumPy arrays and nested lists as a tensor, lists of fractions in float64.
+
+    Raises:
+        DataError: anything else, and lists of different lengths.
+    """
+    if isinstance(values, Tensor):
+        return values
+    import numpy as np
+
+    try:
+        return torch.as_tensor(np.asarray(values))
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise DataError(
+            f"{what} must be a tensor, or an array or nested lists of numbers that all have one length; "
+            f"got {type(values).__name__} ({error}); pad_traces takes lists of different lengths"
+        ) from error
+
+
 def check_inputs(
     returns: Tensor,
     lengths: Tensor | None,
@@ -141,8 +170,8 @@ def check_inputs(
     """Shapes and options; values too where that costs no waiting, that is on the CPU outside ``torch.compile``.
 
     Raises:
-        DataError: shapes that do not fit; on the CPU also a return outside [0, 1] or NaN, a length out of range, a time
-            that is negative or goes backwards. Elsewhere such a rollout gets the reward NaN.
+        DataError: shapes that do not fit; on the CPU also a return outside [0, 1] by half a millionth or more, or NaN, a
+            length out of range, a time that is negative or goes backwards. Elsewhere such a rollout gets the reward NaN.
     """
     if returns.dim() != 3:
         raise DataError(f"{what} must be [batch, group, step], got shape {list(returns.shape)}")
@@ -153,7 +182,7 @@ def check_inputs(
     def per_run(tensor: Tensor | None, name: str, default: int | bool) -> Tensor:
         if tensor is None:
             return torch.full(shape[:2], default, device=device)
-        tensor = torch.as_tensor(tensor, device=device)
+        tensor = numbers(tensor, name).to(device)
         if tuple(tensor.shape) != shape[:2]:
             raise DataError(f"{name} has shape {list(tensor.shape)}; {what} ask for [batch, group] = {list(shape[:2])}")
         return tensor
@@ -161,15 +190,22 @@ def check_inputs(
     length = per_run(lengths, "lengths", shape[2])
     if length.is_floating_point() or length.dtype is torch.bool:
         raise DataError(f"lengths must be whole numbers, got {length.dtype}")
-    name = clock or ("steps" if times is None else "time")
-    if times is None and (clock not in (None, "steps") or resolution is not None):
+    name = clock_name(clock) or ("steps" if times is None else "time")
+    if times is None and (name != "steps" or resolution is not None):
         raise UsageError("a clock or a resolution needs times; without times the steps are counted 1, 2, 3, …")
+    if times is not None:
+        times = numbers(times, "times")
+        if times.dtype in (torch.float16, torch.bfloat16):
+            raise DataError(
+                f"times in {str(times.dtype).removeprefix('torch.')} lose ticks (257 and 258 are one number there); "
+                "give float32, float64 or whole numbers"
+            )
     if times is not None and tuple(times.shape) != shape:
         raise DataError(f"times have shape {list(times.shape)}; {what} ask for {list(shape)}")
     inputs = Inputs(
         returns=returns,
         lengths=length.long(),
-        times=None if times is None else torch.as_tensor(times, device=device),
+        times=None if times is None else times.to(device),
         per_unit=_per_unit(name, resolution),
         zero_is_unknown=times is not None and name in ZERO_IS_UNKNOWN,
         truncated=None if truncated is None else per_run(truncated, "truncated", False).bool(),
@@ -178,6 +214,25 @@ def check_inputs(
     if device.type == "cpu" and not torch.compiler.is_compiling():
         _check_values(inputs, what)
     return inputs
+
+
+@torch.compiler.assume_constant_result
+def clock_name(clock: str | None) -> str | None:
+    """The clock's name in lower case; any name will do, but not one that is nearly a known clock's."""
+    if clock is None:
+        return None
+    if not isinstance(clock, str) or not clock.strip():
+        raise UsageError(f"a clock is named by a text such as 'tokens', got {clock!r}")
+    import difflib
+
+    name = clock.strip().lower()
+    close = difflib.get_close_matches(name, KNOWN_CLOCKS, n=1, cutoff=0.85)
+    if close and name not in KNOWN_CLOCKS:
+        raise UsageError(
+            f"clock {clock!r}: did you mean {close[0]!r}? A clock of another name ticks in millionths, and takes a time of 0 "
+            "for a time"
+        )
+    return name
 
 
 @torch.compiler.assume_constant_result
@@ -215,7 +270,7 @@ def _check_values(inputs: Inputs, what: str) -> None:
         raise DataError(f"lengths{place} is {int(inputs.lengths[tuple(place)])}; a length lies between 0 and {steps}")
     values = inputs.returns
     if values.dtype is not torch.bool and not _all_in_range(values):
-        bad = _inside(inputs) & ~((values >= 0) & (values <= 1))
+        bad = _inside(inputs) & _outside(values)
         if bool(bad.any()):
             place = bad.nonzero()[0].tolist()
             raise DataError(
@@ -230,6 +285,12 @@ def _check_values(inputs: Inputs, what: str) -> None:
                 f"times{place} is {inputs.times[tuple(place)].item()!r}; times are at least 0 and never fall within a rollout; "
                 "NaN where not known"
             )
+
+
+def _outside(values: Tensor) -> Bool[Tensor, "batch rollout step"]:
+    """Returns that round to no level; NaN too."""
+    values = values.double()
+    return ~((values >= -ROUNDING) & (values <= 1 + ROUNDING))
 
 
 def _all_in_range(values: Tensor) -> bool:
@@ -248,7 +309,7 @@ def broken(inputs: Inputs) -> Bool[Tensor, "batch rollout"]:
     """Valid rollouts with values that cannot be used; what :func:`check_inputs` raises for where it may look."""
     inside = _inside(inputs)
     values = inputs.returns
-    bad = torch.zeros_like(inside) if values.dtype is torch.bool else inside & ~((values >= 0) & (values <= 1))
+    bad = torch.zeros_like(inside) if values.dtype is torch.bool else inside & _outside(values)
     if inputs.times is not None:
         bad = bad | _bad_times(_scaled(inputs), inside)
     length = (inputs.lengths < 0) | (inputs.lengths > inputs.returns.shape[-1])

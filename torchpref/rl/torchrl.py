@@ -13,7 +13,7 @@ from torch import Tensor
 
 from torchpref.errors import MissingExtraError, UsageError
 from torchpref.rl.advantages import Scale, group_advantages
-from torchpref.rl.rewards import DEFAULT_WEIGHT, Anchor, Output, preference_rewards
+from torchpref.rl.rewards import Anchor, Output, preference_rewards
 from torchpref.rl.traces import curve_of_rewards
 from torchpref.runs.measures import describe
 
@@ -62,7 +62,7 @@ class PreferenceAdvantage(MCAdvantage):
         advantage_key: Any = "advantage",
         output: Output = "signed",
         anchor: Anchor = "success",
-        weight: float = DEFAULT_WEIGHT,
+        weight: float | None = None,
         scale: Scale = "none",
     ) -> None:
         super().__init__(

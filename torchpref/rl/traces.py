@@ -14,7 +14,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
-from torchpref.errors import DataError
+from torchpref.errors import DataError, UsageError
+from torchpref.rl.rollouts import ROUNDING
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Trace:
 
     def __post_init__(self) -> None:
         for number, value in enumerate(self.returns):
-            if not 0 <= value <= 1:
+            if not -ROUNDING <= value <= 1 + ROUNDING:
                 raise DataError(
                     f"the return at step {number + 1} of a trace is {value!r}, not in [0, 1]; give the return reached so far, "
                     "summed rewards divided by the maximum score; None instead of a trace for a rollout that cannot be scored"
@@ -92,7 +93,8 @@ def pad_traces(traces: Sequence[Any], group_size: int) -> dict[str, Tensor | Non
 
     ``returns`` and ``times`` are float64 ``[batch, group, step]``, ``lengths`` int64, ``valid`` and ``truncated`` bool
     ``[batch, group]``; ``times`` is None where no trace has any, ``truncated`` where no trace is. None among the traces is
-    a rollout that does not count.
+    a rollout that does not count. Where no trace has a step there is nothing to time: ``times`` is there, and empty, so that
+    any clock will do.
 
     Raises:
         DataError: some traces have times and others have none, or the number of traces is no multiple of the group size.
@@ -119,7 +121,9 @@ def pad_traces(traces: Sequence[Any], group_size: int) -> dict[str, Tensor | Non
         "lengths": torch.tensor([0 if trace is None else len(trace.returns) for trace in traces])
         .long()
         .reshape(-1, group_size),
-        "times": rows([() if trace is None else trace.times or () for trace in traces]) if True in timed else None,
+        "times": rows([() if trace is None else trace.times or () for trace in traces])
+        if True in timed or not steps
+        else None,
         "truncated": marks([t is not None and t.truncated for t in traces]) if any(t.truncated for t in here) else None,
         "valid": marks([trace is not None for trace in traces]),
     }
@@ -131,5 +135,9 @@ def curve_of_rewards(rewards: Float[Tensor, " step"], max_score: float = 1.0) ->
     A sum that exceeds the maximum score by less than a millionth, as sums of float32 do, is the maximum score; one that
     exceeds it by more is left as it is, for :func:`torchpref.rl.preference_rewards` to refuse.
     """
+    if not 0 < max_score < float("inf"):
+        raise UsageError(
+            f"max_score is what the rewards of a perfect run sum to and must be positive, got {max_score!r}"
+        )
     curve = rewards.double().flatten().cumsum(0) / max_score
     return torch.where((curve > 1) & (curve < 1 + 1e-6), 1.0, curve.clamp(min=0))

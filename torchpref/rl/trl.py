@@ -18,7 +18,7 @@ import torch
 import torch.distributed as dist
 
 from torchpref.errors import DataError, TorchPrefWarning, UsageError
-from torchpref.rl.rewards import DEFAULT_WEIGHT, Anchor, Output, preference_rewards
+from torchpref.rl.rewards import Anchor, Output, preference_rewards
 from torchpref.rl.traces import Trace, pad_traces
 from torchpref.runs.measures import describe
 from torchpref.runs.units import MILLION
@@ -63,7 +63,7 @@ class PreferenceReward:
         resolution: float | None = None,
         output: Output = "signed",
         anchor: Anchor = "success",
-        weight: float = DEFAULT_WEIGHT,
+        weight: float | None = None,
         gather: bool = True,
     ) -> None:
         if group_size < 2:

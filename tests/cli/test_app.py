@@ -69,7 +69,8 @@ def test_evaluate_prints_tie_rates_first_and_a_board_per_measure(run: Run, table
     code, out, err = run("evaluate", table)
     assert code == 0 and err == ""
     assert out.startswith("3 systems, 3 instances, clock cost\n\nTie rates")
-    heads = [out.index(f"\n{name.upper()}, ") for name in MEASURES]
+    judged_first = ("lr", *(name for name in MEASURES if name != "lr"))
+    heads = [out.index(f"\n{name.upper()}, ") for name in judged_first]
     assert heads == sorted(heads) and out.index("Tie rates") < heads[0]
     board = out[out.index("\nLR, ") :].splitlines()
     assert re.search(r"rank +system +score +pref\. +rate +return +cost +inst\.", board[3])
@@ -225,7 +226,7 @@ def test_gate_exits_with_one_if_the_new_system_is_worse(run: Run, tmp_path: Path
     path = pair_table(tmp_path / "pair.csv")
     code, out, err = run("gate", path, "quick", "slow")
     assert code == 1 and err == ""
-    assert out.startswith("worse: RPP by steps of slow against quick: mean -0.500") and out.count("\n") == 1
+    assert out.startswith("worse: LR by steps of slow against quick: mean -0.500") and out.count("\n") == 1
     code, out, _ = run("gate", path, "slow", "quick")
     assert code == 0 and out.startswith("not significantly worse")
     assert run("gate", path, "quick", "slow", "--measure", "sr")[0] == 0

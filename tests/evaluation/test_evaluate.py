@@ -15,7 +15,7 @@ from torchpref.evaluation.result import Evaluation
 from torchpref.runs.measures import MEASURES
 
 #: The contract of DESIGN.md, section 5.
-TOP = {"version", "clock", "options", "seed", "systems", "n_instances", "n_shared", "measures", "audit"}
+TOP = {"version", "clock", "options", "seed", "systems", "n_instances", "n_shared", "judge", "measures", "audit"}
 MEASURE = {"status", "theta", "interval", "rank", "mean_preference", "tie_rate", "benchmarks"}
 
 

@@ -26,7 +26,7 @@ def test_a_new_system_that_is_worse_fails():
     assert result.exit_code == 1 and result.worse
     assert result.p == pytest.approx(988 / 2**18)  # 1 + 18 + 153 + 816 of 2^18 patterns
     assert result.mean == pytest.approx(-12 / 38) and result.low < result.mean < result.high < 0
-    assert result.line.startswith("worse: RPP by steps of new against base: mean -0.316, 90 % interval -0.473 to")
+    assert result.line.startswith("worse: LR by steps of new against base: mean -0.316, 90 % interval -0.473 to")
 
 
 @pytest.mark.parametrize(("won", "lost"), [(15, 3), (9, 9), (8, 10), (0, 0), (1, 4)])

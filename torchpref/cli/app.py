@@ -118,7 +118,7 @@ def compare(
 @opt.reads_runs("PATH... BASE NEW", "Logs or tables, then the system that is in use and the one that is to replace it.")
 def gate(
     reading: opt.Reading,
-    measure: opt.Measure = "rpp",
+    measure: opt.Measure = opt.JUDGE,
     weights: opt.WeightsOption = opt.Weights.instance,
     grid: opt.Grid = "exact",
     margin: opt.Margin = 0.0,

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any, get_type_hints
 import typer
 
 from torchpref.errors import UsageError
+from torchpref.runs.measures import JUDGE as JUDGE
 
 if TYPE_CHECKING:
     from torchpref.runs.findings import Finding
@@ -108,7 +109,7 @@ Benchmarks = Annotated[
 ]
 Measures = Annotated[
     list[str] | None,
-    _option(_COMPARING, "--measure", metavar="M", help="sr, pr, spl, lr, rpp, ipp; all by default."),
+    _option(_COMPARING, "--measure", metavar="M", help="sr, pr, spl, lr, rpp, ipp, the first judges; all by default."),
 ]
 WeightsOption = Annotated[Weights, _option(_COMPARING, "--weights", help="What counts equally in means.")]
 Grid = Annotated[
@@ -298,11 +299,9 @@ def _split(patterns: Sequence[str], known: Sequence[str]) -> list[str]:
     ]
 
 
-def measures(texts: Sequence[str] | None) -> tuple[str, ...] | str:
-    """Names of measures, all if none is named; several may stand in one text with commas between them."""
-    from torchpref.runs.measures import resolve_measures
-
-    return resolve_measures(",".join(texts)) if texts else "all"
+def measures(texts: Sequence[str] | None) -> str:
+    """Names of measures in the order given, all if none is named; several may stand in one text with commas between."""
+    return ",".join(texts) if texts else "all"
 
 
 def warnings(runs: Trajectories, clock: str | None, systems: Sequence[str]) -> list[Finding]:

@@ -14,7 +14,7 @@ from torchpref.evaluation.two_systems import two_systems
 from torchpref.pairwise.one_pair import PairPreferences
 from torchpref.pairwise.preferences import Preferences, Weights, all_preferences
 from torchpref.runs.curves import LEVEL_PAD, Grid
-from torchpref.runs.measures import describe, resolve_measures
+from torchpref.runs.measures import JUDGE, describe, judge_of, resolve_measures
 from torchpref.runs.units import MILLION
 from torchpref.stats.resampling.instances import Seed, resolve_seed
 from torchpref.stats.significance.effects import pair_effects
@@ -110,6 +110,7 @@ class Comparison:
         level: level of the intervals.
         measures: a :class:`MeasureComparison` per measure.
         seed: of the simulation, where a p-value was simulated.
+        judge: the measure that judges; the others describe.
     """
 
     first: str
@@ -119,6 +120,7 @@ class Comparison:
     measures: dict[str, MeasureComparison]
     seed: int
     known_times: bool = True
+    judge: str = JUDGE
 
     def __getitem__(self, measure: str) -> MeasureComparison:
         """The comparison under one measure."""
@@ -169,6 +171,7 @@ class Comparison:
             "known_times": self.known_times,
             "level": self.level,
             "seed": self.seed,
+            "judge": self.judge,
             "measures": measures,
         }
 
@@ -234,7 +237,8 @@ def compare(
         found[name] = _compare(prefs, first, second, level, number)
         clock_used = clock_used or prefs.clock
     known = clock_used is not None and known_times(two[0], clock_used)
-    return Comparison(first, second, clock_used, level, found, number, known)
+    judge = judge_of(measures, found) or next(iter(found))
+    return Comparison(first, second, clock_used, level, found, number, known, judge)
 
 
 def _compare(prefs: Preferences, first: str, second: str, level: float, seed: int) -> MeasureComparison:

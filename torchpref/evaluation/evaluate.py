@@ -13,7 +13,7 @@ from torchpref.evaluation.result import Evaluation, SystemSummary
 from torchpref.evaluation.scores import measure_results, without_clock
 from torchpref.pairwise.preferences import Weights, all_preferences
 from torchpref.runs.curves import Grid, curves, time_to_level
-from torchpref.runs.measures import describe, resolve_measures
+from torchpref.runs.measures import describe, judge_of, resolve_measures
 from torchpref.runs.trajectories import Trajectories
 from torchpref.runs.units import MILLION, NEVER, UNKNOWN
 from torchpref.stats.resampling.instances import resolve_seed
@@ -37,7 +37,7 @@ def evaluate(
 
     Args:
         runs: the runs.
-        measures: ``"all"``, one name or several.
+        measures: ``"all"``, one name or several. The first that is named judges, LR if none is; the others describe.
         bootstrap: number of bootstrap replicates over instances; 0 gives no intervals.
         seed: seed of every random draw.
         clock: the clock; by the rule of :meth:`Trajectories.clock` where None. Runs without any clock are compared by
@@ -73,6 +73,7 @@ def evaluate(
         runs=runs,
         clock=chosen,
         measures=results,
+        judge=judge_of(measures, computable) or names[0],
         summary=summarise(runs, chosen),
         audit=found,
         findings=(*found.findings, *comparison_findings(results)),

@@ -13,6 +13,7 @@ from torchpref.evaluation.two_systems import two_systems
 from torchpref.pairwise.preferences import Preferences, Weights, preferences
 from torchpref.report.numbers import counted
 from torchpref.runs.curves import Grid
+from torchpref.runs.measures import JUDGE
 from torchpref.stats.resampling.instances import Seed, resolve_seed
 from torchpref.stats.significance.effects import pair_effects
 from torchpref.stats.significance.pair_tests import METHODS, sign_flip_tests
@@ -86,7 +87,7 @@ def gate(
     base: str,
     new: str,
     *,
-    measure: str = "rpp",
+    measure: str = JUDGE,
     margin: float = 0.0,
     min_effect: float = 0.0,
     alpha: float = 0.05,

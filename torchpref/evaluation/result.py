@@ -17,7 +17,7 @@ from torch import Tensor
 
 from torchpref.errors import UsageError
 from torchpref.runs.findings import Finding
-from torchpref.runs.measures import describe
+from torchpref.runs.measures import JUDGE, describe
 
 if TYPE_CHECKING:
     import polars
@@ -127,6 +127,7 @@ class Evaluation:
         findings: what a reader of the result must know: the audit's, and those that concern the comparison itself.
         options: what was asked for.
         seed: the seed of all random draws.
+        judge: the measure that judges; the others describe.
     """
 
     runs: Trajectories
@@ -137,6 +138,7 @@ class Evaluation:
     findings: tuple[Finding, ...]
     options: Mapping[str, Any]
     seed: int
+    judge: str = JUDGE
 
     @property
     def systems(self) -> tuple[str, ...]:
@@ -171,6 +173,7 @@ class Evaluation:
             "systems": list(self.systems),
             "n_instances": len(self.runs.instances),
             "n_shared": self._shared().tolist(),
+            "judge": self.judge,
             "measures": {name: result.to_dict() for name, result in self.measures.items()},
             "audit": audit,
         }

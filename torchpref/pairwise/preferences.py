@@ -21,7 +21,7 @@ from torchpref.kernels import PairSums, compare_pairs
 from torchpref.pairwise.one_pair import PairPreferences, signs_at_levels
 from torchpref.runs.curves import Curves, Grid, curves, time_to_level
 from torchpref.runs.exact_sum import exact_sum, power_of_two_scale
-from torchpref.runs.measures import CURVE_MEASURES, TIE_TOLERANCE, describe, resolve_measures
+from torchpref.runs.measures import CURVE_MEASURES, JUDGE, TIE_TOLERANCE, describe, resolve_measures
 from torchpref.runs.names import name_hint
 from torchpref.runs.trajectories import Trajectories
 from torchpref.runs.units import MILLION, NEVER, UNKNOWN
@@ -274,7 +274,7 @@ def _number(value: float) -> float | None:
 
 def preferences(
     runs: Trajectories,
-    measure: str = "rpp",
+    measure: str = JUDGE,
     *,
     clock: str | None = None,
     weights: Weights = "instance",

@@ -23,7 +23,7 @@ def comparison_tables(result: ComparisonLike) -> list[RenderableType]:
     head = f"{result.first} (first) against {result.second} (second){by}: above 0 prefers the first"
     interval = f"{100 * result.level:g} % interval"
     measures = table(("measure", "<"), "mean\npref.", interval, "p", "won", "lost", "tied", "without")
-    for name, one in result.measures.items():
+    for name, one in sorted(result.measures.items(), key=lambda item: item[0] != result.judge):
         low, high = signed(one.low), signed(one.high)
         limits = f"{low} to {high}" if low and high else None
         add(
@@ -38,8 +38,8 @@ def comparison_tables(result: ComparisonLike) -> list[RenderableType]:
             one.reversal or None,
         )
     note = (
-        f"p: two-sided, for each measure by itself; {_tests(result)}. Without: the number of instances without "
-        "which the mean preference would lose its sign."
+        f"{_judges(result)}p: two-sided, for each measure by itself; {_tests(result)}. Without: the number of instances "
+        "without which the mean preference would lose its sign."
     )
     parts: list[RenderableType] = [Text(printable(head)), Text(""), measures, Text(note)]
     if result.clock and not result.known_times:
@@ -47,12 +47,8 @@ def comparison_tables(result: ComparisonLike) -> list[RenderableType]:
     lr = result.measures.get("lr")
     if lr is not None:
         parts += _split(result, lr)
-    chosen = next(
-        (result.measures[name] for name in ("rpp", "lr", "ipp", "spl", "pr", "sr") if name in result.measures), None
-    )
-    if chosen is not None:
-        parts += _levels(chosen) + _deciding(result, chosen)
-    return parts
+    chosen = result.measures[result.judge]
+    return parts + _levels(chosen) + _deciding(result, chosen)
 
 
 #: How p was found, in words.
@@ -64,6 +60,10 @@ _TESTS = {
     "label permutation": "trial labels permuted within instances, since runs differ in number",
     "paired t": "t over instances",
 }
+
+
+def _judges(result: ComparisonLike) -> str:
+    return f"{result.judge.upper()} judges, the other measures describe. " if len(result.measures) > 1 else ""
 
 
 def _tests(result: ComparisonLike) -> str:

@@ -53,7 +53,7 @@ def evaluation_tables(result: EvaluationLike) -> list[RenderableType]:
     size = f"{counted(len(result.systems), 'system')}, {counted(len(result.runs.instances), 'instance')}"
     parts: list[RenderableType] = [Text(printable(f"{size}{on}, {clock}"))]
     parts += _tie_rates(result)
-    for name in result.measures:
+    for name in sorted(result.measures, key=lambda name: name != result.judge):
         parts += _board(result, name)
     warnings = [finding for finding in result.findings if finding.severity != "note"]
     parts += findings_parts([finding for finding in warnings if finding.kind != "contradicting_pairs"])
@@ -106,7 +106,8 @@ def _title(name: str) -> str:
 def _board(result: EvaluationLike, name: str) -> list[RenderableType]:
     measured = result[name]
     by = f", by {measured.clock}" if measured.clock and result.known_times else ""
-    title = heading(f"{name.upper()}, {describe(name).title}{by}")
+    role = "the measure that judges, the others describe" if name == result.judge and len(result.measures) > 1 else ""
+    title = heading(f"{name.upper()}, {describe(name).title}{by}", role)
     if measured.preferences is None:
         return [title, Text(printable(measured.status))]
     columns: list[str | tuple[str, str]] = ["rank", ("system", "<"), "score", "mean\npref."]

@@ -7,7 +7,7 @@ kernels.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from torchpref.errors import UsageError
@@ -97,6 +97,11 @@ TEMPORAL: tuple[str, ...] = tuple(measure.name for measure in _ALL if measure.te
 CURVE_MEASURES: tuple[str, ...] = ("lr", "rpp", "ipp")
 
 
+#: The measure that judges where none is named: the one with the best worst case, and success comes first in it. Training
+#: has a default of its own (anchored RPP).
+JUDGE = "lr"
+
+
 def describe(name: str) -> Measure:
     """The :class:`Measure` of that name, in any case; raises :class:`UsageError` for an unknown one."""
     measure = _BY_NAME.get(str(name).strip().lower())
@@ -107,11 +112,30 @@ def describe(name: str) -> Measure:
 
 def resolve_measures(measures: str | Sequence[str] = "all") -> tuple[str, ...]:
     """Measure names from ``"all"``, one name or several; lower case, in table order, without repetition."""
+    wanted = set(_asked(measures) or MEASURES)
+    return tuple(name for name in MEASURES if name in wanted)
+
+
+def judge_of(measures: str | Sequence[str] = "all", available: Collection[str] = MEASURES) -> str | None:
+    """*The* measure of a result with several: the first that was asked for, else :data:`JUDGE`.
+
+    Args:
+        measures: as asked for.
+        available: those that could be computed; of the others none judges. Without a clock success rate is left.
+
+    Returns:
+        A name; None where nothing is available.
+    """
+    order = _asked(measures) or (JUDGE, *MEASURES)
+    return next((name for name in order if name in available), None)
+
+
+def _asked(measures: str | Sequence[str]) -> tuple[str, ...]:
+    """The measures that were named, in the order in which they were; none for ``"all"``."""
     if isinstance(measures, str):
         if measures.strip().lower() == "all":
-            return MEASURES
+            return ()
         measures = [part for part in measures.replace(",", " ").split() if part]
-    wanted = {describe(name).name for name in measures}
-    if not wanted:
+    if not measures:
         raise UsageError(f"no measure named; the measures are {', '.join(MEASURES)}")
-    return tuple(name for name in MEASURES if name in wanted)
+    return tuple(dict.fromkeys(describe(name).name for name in measures))

@@ -24,8 +24,8 @@ def page_data(result: EvaluationLike, budget: int) -> dict[str, Any]:
     """Everything that the page's script needs, in at most about ``budget`` bytes.
 
     Δ of every instance and pair, and the curves of all runs, are what grows. If they do not fit, Δ is kept for as many
-    measures as fit (LR, RPP, IPP first), then for as many of the leading systems; curves are left out if they do not
-    fit into what remains. ``data["limits"]`` says in words what is missing.
+    measures as fit (the one that judges first, then LR, RPP, IPP), then for as many of the leading systems; curves are
+    left out if they do not fit into what remains. ``data["limits"]`` says in words what is missing.
     """
     runs = result.runs
     data: dict[str, Any] = {
@@ -34,6 +34,7 @@ def page_data(result: EvaluationLike, budget: int) -> dict[str, Any]:
         "benchmarks": [printable(name) for name in runs.benchmarks],
         "clock": result.clock,
         "trials": runs.shape[2],
+        "judge": result.judge,
         "measures": {name: _measure(result, name) for name in result.measures},
         "limits": [],
     }
@@ -97,7 +98,8 @@ def _significant(value: float | None) -> float | None:
 
 def _add_deltas(result: EvaluationLike, data: dict[str, Any], left: int) -> int:
     """Δ of every instance and pair of systems for as many measures, then systems, as fit; returns the bytes used."""
-    available = [name for name in ("lr", "rpp", "ipp", "spl", "pr", "sr") if _has_preferences(result, name)]
+    wanted = dict.fromkeys((result.judge, "lr", "rpp", "ipp", "spl", "pr", "sr"))
+    available = [name for name in wanted if _has_preferences(result, name)]
     count, instances = len(result.systems), len(result.runs.instances)
     if not available or count < 2:
         return 0

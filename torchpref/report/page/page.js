@@ -7,7 +7,7 @@
   const css = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const names = data.systems;
   const measures = Object.keys(data.measures);
-  const state = { measure: measures.includes("lr") ? "lr" : measures[0], sort: "rank", down: false, cell: [0, 1], all: false, instance: null };
+  const state = { measure: data.judge, sort: "rank", down: false, cell: [0, 1], all: false, instance: null };
 
   function make(tag, attributes = {}, ...children) {
     const node = document.createElement(tag);
@@ -99,7 +99,7 @@
       body.append(row);
     }
     table.replaceChildren(make("caption", { class: "unseen" }, `${m.title}, ${body.children.length} systems`), make("thead", {}, head), body);
-    el("about").textContent = `${state.measure.toUpperCase()}, ${m.title}: ${m.description}` + (m.status === "ok" ? "" : ` Status of the fit: ${m.status}.`);
+    el("about").textContent = `${state.measure.toUpperCase()}, ${m.title}${state.measure === data.judge && measures.length > 1 ? " (the measure that judges, the others describe)" : ""}: ${m.description}` + (m.status === "ok" ? "" : ` Status of the fit: ${m.status}.`);
   }
   function tabs() {
     measures.forEach((name) => {

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -189,11 +190,15 @@ def budget_curves(
 
 
 def _budgets(runs: Trajectories, clock: str, budgets: Sequence[float] | int) -> list[float]:
-    if not isinstance(budgets, int):
-        limits = sorted({float(budget) for budget in budgets})
+    if not isinstance(budgets, Integral):
+        try:
+            limits = sorted({float(budget) for budget in budgets})  # type: ignore[union-attr]
+        except (TypeError, ValueError) as error:
+            raise UsageError(f"budgets must be a whole number or several numbers, got {budgets!r:.80}") from error
         if not limits or not limits[0] > 0:
             raise UsageError(f"budgets must be above 0, got {list(budgets)!r}")
         return limits
+    budgets = int(budgets)
     if budgets < 1:
         raise UsageError(f"at least one budget is needed, got {budgets!r}")
     returns, ticks = runs.returns, runs.times[clock]

@@ -7,8 +7,11 @@ are compiled serially and the work is split here, over as many threads as torch 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from hashlib import sha256
 from pathlib import Path
 from threading import Lock
 from typing import Any, TypeVar
@@ -25,40 +28,46 @@ int64: Any = np.int64
 uint64: Any = np.uint64
 float64: Any = np.float64
 
+#: Threads of one pool that is never closed: another thread may be using it. They start when they are needed.
 _pool: ThreadPoolExecutor | None = None
-_pool_size = 0
+_MOST_THREADS = 256
 
 
-def jit(function: F) -> F:
+def jit(function: F, fastmath: bool | set[str] = False) -> F:
     """Compile on first use, without the GIL, cached on disk where there is a place that can be written."""
-    options: dict[str, Any] = {"nogil": True, "fastmath": False, "boundscheck": False, "error_model": "numpy"}
+    options: dict[str, Any] = {"nogil": True, "fastmath": fastmath, "boundscheck": False, "error_model": "numpy"}
     try:
         compiled: F = numba.njit(cache=True, **options)(function)
-        _stamp(compiled)
+        _stamp(compiled, function)
     except RuntimeError:  # neither the package's folder nor the user's cache folder can be written
         compiled = numba.njit(**options)(function)
     return compiled
 
 
-def _stamp(compiled: Any) -> None:
-    """Let what was compiled last only as long as all kernels' sources.
+def _stamp(compiled: Any, function: Callable[..., Any]) -> None:
+    """Let what was compiled last only as long as the sources of everything that may be compiled into it.
 
-    numba looks at the file of the function alone, but code from the other files is compiled into it.
+    numba looks at the file of the function alone, but code and constants of other files are compiled into it.
     """
     cache_file: Any = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if hasattr(cache_file, "_source_stamp"):
-        cache_file._source_stamp = _SOURCES
+        cache_file._source_stamp = stamp(function.__code__.co_filename)
 
 
-def _sources() -> list[tuple[str, float, int]]:
-    found = []
-    for path in sorted(Path(__file__).parent.rglob("*.py")):
-        status = path.stat()
-        found.append((path.name, status.st_mtime, status.st_size))
-    return found
-
-
-_SOURCES = _sources()
+@cache
+def stamp(path: str, root: Path = Path(__file__).parents[2]) -> str:
+    """A digest of a module below ``root`` and of all modules of this package that it imports, directly or not."""
+    wanted, sources = [Path(path)], dict[Path, bytes]()
+    while wanted:
+        file = wanted.pop()
+        if file in sources or not file.is_file():
+            continue
+        sources[file] = file.read_bytes()
+        for line in re.findall(r"^from (torchpref[\w.]*) import (.*)$", sources[file].decode(), re.MULTILINE):
+            module = root.joinpath(*line[0].split("."))
+            names = re.findall(r"\w+", line[1])
+            wanted += [module.with_suffix(".py"), module / "__init__.py", *(module / f"{name}.py" for name in names)]
+    return sha256(b"\0".join(sources[file] for file in sorted(sources))).hexdigest()
 
 
 def threads() -> int:
@@ -75,13 +84,13 @@ def split(count: int, parts: int) -> list[tuple[int, int]]:
 
 def run(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[Any]:
     """``function(*call)`` for every call, on all threads; the results in order."""
-    if len(calls) == 1 or threads() == 1:
+    size = min(len(calls), threads())
+    if size <= 1:
         return [function(*call) for call in calls]
-    global _pool, _pool_size
-    if _pool is None or _pool_size != threads() - 1:
-        if _pool is not None:
-            _pool.shutdown(wait=False)
-        _pool, _pool_size = ThreadPoolExecutor(threads() - 1, thread_name_prefix="torchpref"), threads() - 1
+    global _pool
+    pool = _pool
+    if pool is None:  # of two made at once by two threads, both work
+        pool = _pool = ThreadPoolExecutor(_MOST_THREADS, thread_name_prefix="torchpref")
     results: list[Any] = [None] * len(calls)
     waiting = iter(range(len(calls)))
     lock = Lock()
@@ -94,10 +103,11 @@ def run(function: Callable[..., Any], calls: Sequence[tuple[Any, ...]]) -> list[
                 return
             results[index] = function(*calls[index])
 
-    helpers = [_pool.submit(work) for _ in range(min(len(calls), threads()) - 1)]
+    helpers = [pool.submit(work) for _ in range(size - 1)]
     work()
     for helper in helpers:
-        helper.result()
+        if not helper.cancel():  # one that has not begun has nothing left to do
+            helper.result()
     return results
 
 

@@ -9,10 +9,9 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 
-from torchpref.kernels.compiled import run, split, threads
+from torchpref.kernels.compiled import jit, run, split, threads
 
 #: So few terms are gone through with all signs.
 _FEW = 10
@@ -24,21 +23,13 @@ _NOTHING = 1e-9
 TIE = 1e-9
 
 
-def _compiled(function: Callable[..., Any]) -> Any:
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy"}
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder to keep compiled code in: compile in every process
-        return numba.njit(**options)(function)
-
-
 def over_rows(function: Callable[..., Any], rows: int, *arguments: Any) -> None:
     """``function(first, last, *arguments)`` for pieces of ``range(rows)``, on as many threads as torch uses."""
     if rows:
         run(function, [(first, last, *arguments) for first, last in split(rows, threads())])
 
 
-@_compiled
+@jit
 def _two_sided(distance: Any, square: Any, fourth: Any) -> Any:
     """Chance that |S| is at least ``distance`` > 0, from the moments of S."""
     degrees = 3.0 * max(1.0, square * square / fourth) - 3.0
@@ -49,7 +40,7 @@ def _two_sided(distance: Any, square: Any, fourth: Any) -> Any:
     return math.erfc(normal * 0.7071067811865476)
 
 
-@_compiled
+@jit
 def _upper(distance: Any, square: Any, fourth: Any, span: Any) -> Any:
     """Chance that S is at least ``distance``, of any sign; S is 0 where ``square`` is."""
     if square <= _NOTHING:
@@ -60,7 +51,7 @@ def _upper(distance: Any, square: Any, fourth: Any, span: Any) -> Any:
     return 1.0 - 0.5 * _two_sided(-beyond, square, fourth) if beyond < 0.0 else 0.5
 
 
-@_compiled
+@jit
 def _enumerated(total: Any, values: Any, copies: Any) -> Any:
     """Two-sided tail of Σ ± values at |total| by going through all signs of at most ``_FEW`` terms."""
     terms = np.empty(_FEW)
@@ -89,7 +80,7 @@ def _enumerated(total: Any, values: Any, copies: Any) -> Any:
     return hits / patterns
 
 
-@_compiled
+@jit
 def _peeled(total: Any, values: Any, copies: Any, unit: Any, span: Any, count: Any) -> Any:
     """Two-sided tail of Σ ± values at |total|: all signs of the largest terms, and the moments of the rest."""
     left = copies.copy()
@@ -123,7 +114,7 @@ def _peeled(total: Any, values: Any, copies: Any, unit: Any, span: Any, count: A
     return min(1.0, 2.0 * chance / 2**size)
 
 
-@_compiled
+@jit
 def tail(total: Any, values: Any, copies: Any, unit: Any, span: Any, square: Any, fourth: Any, count: Any) -> Any:
     """Two-sided p of Σ copies · values = ``total`` under fair signs of all copies.
 
@@ -144,7 +135,7 @@ def tail(total: Any, values: Any, copies: Any, unit: Any, span: Any, square: Any
     return max(p, 2.0 ** (1.0 - count))
 
 
-@_compiled
+@jit
 def p_rows(
     first: Any, last: Any, total: Any, values: Any, drawn: Any, unit: Any, span: Any, square: Any, fourth: Any, count: Any,
     result: Any,
@@ -158,7 +149,7 @@ def p_rows(
             )  # fmt: skip
 
 
-@_compiled
+@jit
 def dealt_rows(
     first: Any, last: Any, matrix: Any, present: Any, dealt: Any, pairs: Any, unit: Any, span: Any, result: Any
 ) -> None:
@@ -192,7 +183,7 @@ def dealt_rows(
             result[row, pair] = tail(total, x, copies, unit, span, square, fourth, count) if shared else np.nan
 
 
-@_compiled
+@jit
 def decide_rows(
     first: Any, last: Any, total: Any, values: Any, drawn: Any, unit: Any, span: Any, square: Any, fourth: Any, count: Any,
     given: Any, tested: Any, known: Any, alpha: Any, counts: Any,
@@ -259,7 +250,7 @@ def decide_rows(
                     line[6] += by_benjamini
 
 
-@_compiled
+@jit
 def flip_rows(
     first: Any, last: Any, sums: Any, values: Any, least: Any, largest: Any, drawn: Any, slack: Any, counts: Any
 ) -> None:
@@ -292,14 +283,14 @@ def flip_rows(
             counts[row, 1] += hits
 
 
-@_compiled
+@jit
 def _sign(difference: Any) -> Any:
     if difference > TIE:
         return 1
     return -1 if difference < -TIE else 0
 
 
-@_compiled
+@jit
 def kendall_rows(first: Any, last: Any, mine: Any, other: Any, result: Any) -> None:
     """Kendall's τ-b between rows of scores; a NaN ties with all. One row of ``mine`` stands for all."""
     for row in range(first, last):
@@ -314,7 +305,7 @@ def kendall_rows(first: Any, last: Any, mine: Any, other: Any, result: Any) -> N
         result[row] = together / math.sqrt(float(untied_a) * untied_b) if untied_a and untied_b else np.nan
 
 
-@_compiled
+@jit
 def correlation_rows(
     first: Any, last: Any, sums: Any, other: Any, weights: Any, other_weights: Any, result: Any
 ) -> None:

@@ -200,3 +200,10 @@ def _known(order: KnownOrder | None, runs: Trajectories) -> Float[Tensor, " pair
     if not bool((signs != 0).any()):
         raise UsageError("the known order says nothing: name at least two systems, best first")
     return signs
+
+
+def warm_up() -> None:
+    """Compile the loops over replicates; see :func:`torchpref.kernels.warm_up`."""
+    returns = torch.tensor([[0.5, 1.0], [1.0, 0.0], [0.0, 1.0]], dtype=torch.float64)[:, :, None, None]
+    runs = Trajectories(returns.expand(3, 2, 2, 1).contiguous(), systems=("A", "B"))
+    meta_evaluate(runs, known_order=("A", "B"), resamples=2, alarm_draws=2, subgoal_draws=1)

@@ -11,6 +11,7 @@ from torchpref.meta.definitions import DEFINITIONS, explain
 from torchpref.meta.estimates import Estimate
 from torchpref.meta.series import Series
 from torchpref.runs.measures import describe
+from torchpref.runs.names import two_names
 
 if TYPE_CHECKING:
     import polars
@@ -38,7 +39,7 @@ class MetaTable:
 
     def __getitem__(self, key: tuple[str, str]) -> Estimate:
         """The estimate of (measure, figure)."""
-        measure, figure = key
+        measure, figure = two_names(key, 'table["sr", "split_half_pairs"]')
         name = describe(measure).name
         if name not in self.figures:
             raise UsageError(f"{measure!r} was not evaluated; there is {', '.join(self.figures)}")

@@ -6,7 +6,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from torchpref.errors import UsageError
 from torchpref.meta.estimates import Estimate
+from torchpref.runs.measures import describe
+from torchpref.runs.names import two_names
 
 if TYPE_CHECKING:
     import polars
@@ -32,8 +35,12 @@ class Series:
 
     def __getitem__(self, key: tuple[str, str]) -> tuple[Estimate, ...]:
         """The estimates of (measure, figure) at all points."""
-        measure, figure = key
-        return self.figures[measure.lower()][figure]
+        measure, figure = two_names(key, 'series["sr", "split_half_pairs"]')
+        figures = self.figures.get(describe(measure).name, {})
+        if figure not in figures:
+            there = ", ".join(f"{name}: {', '.join(each)}" for name, each in self.figures.items())
+            raise UsageError(f"no figure {figure!r} of {measure!r} in the series; there is {there or self.reason or 'none'}")
+        return figures[figure]
 
     def rows(self) -> list[dict[str, Any]]:
         """A row per point, measure and figure."""

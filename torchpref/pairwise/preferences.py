@@ -22,7 +22,7 @@ from torchpref.pairwise.one_pair import PairPreferences, signs_at_levels
 from torchpref.runs.curves import Curves, Grid, curves, time_to_level
 from torchpref.runs.exact_sum import exact_sum, power_of_two_scale
 from torchpref.runs.measures import CURVE_MEASURES, JUDGE, TIE_TOLERANCE, describe, resolve_measures
-from torchpref.runs.names import name_hint
+from torchpref.runs.names import name_hint, two_names
 from torchpref.runs.trajectories import Trajectories
 from torchpref.runs.units import MILLION, NEVER, UNKNOWN
 
@@ -211,10 +211,8 @@ class Preferences:
 
     def __getitem__(self, names: tuple[str, str]) -> PairPreferences:
         """Per instance: Δ(A, B), trial pairs, and which levels decide; ``prefs["A", "B"]``."""
-
-        if not isinstance(names, tuple) or len(names) != 2:
-            raise UsageError(f'a pair of names is needed, such as prefs["A", "B"]; got {names!r}')
-        return pair_preferences(self, names[0], names[1])
+        first, second = two_names(names, 'prefs["A", "B"]')
+        return pair_preferences(self, first, second)
 
     def with_weights(self, weights: Weights) -> Preferences:
         """The same preferences with other instance weights in the means."""
@@ -374,10 +372,10 @@ def instance_weights(runs: Trajectories, weights: Weights) -> Float[Tensor, " in
                 raise UsageError(
                     f"no weight is given for instance {name!r}" + (f" of {benchmark!r}" if benchmark else "")
                 )
-            rows.append(float(found[0]))
-        values = torch.tensor(rows, dtype=torch.float64)
+            rows.append(found[0])
+        values = _numbers(rows)
     else:
-        values = torch.as_tensor(weights, dtype=torch.float64)
+        values = _numbers(weights)
         if tuple(values.shape) != (count,):
             raise UsageError(
                 f"weights have shape {list(values.shape)}; wanted one per instance, [{count}], in their order"
@@ -389,6 +387,13 @@ def instance_weights(runs: Trajectories, weights: Weights) -> Float[Tensor, " in
             f"the weight of instance {runs.instances[position]!r} is {float(values[position])!r}; weights are at least 0"
         )
     return values
+
+
+def _numbers(weights: Any) -> Float[Tensor, " instance"]:
+    try:
+        return torch.as_tensor(weights, dtype=torch.float64)
+    except (TypeError, ValueError, RuntimeError) as error:
+        raise UsageError(f"weights must be numbers, got {weights!r:.80}") from error
 
 
 def run_scores(

@@ -257,18 +257,32 @@ def _batches(
     import polars as pl
 
     mapping, conditions = _sources(options)
+    schema = _schema(files)
+    present = list(schema)
+    chosen = _wanted(mapping, conditions, present) if columns is None else [name for name in columns if name in present]
+    keys = _key_columns(mapping, present)
     for path in files:
         scan = pl.scan_parquet(path, hive_partitioning=True)
-        present = scan.collect_schema().names()
-        chosen = (
-            _wanted(mapping, conditions, present) if columns is None else [name for name in columns if name in present]
-        )
-        parts = [pl.col(name).cast(pl.String).fill_null("") for name in _key_columns(mapping, present)]
+        lacking = [name for name in (*chosen, *keys) if name not in scan.collect_schema()]
+        scan = scan.with_columns(pl.lit(None, schema[name]).alias(name) for name in dict.fromkeys(lacking))
+        parts = [pl.col(name).cast(pl.String).fill_null("") for name in keys]
         scan = scan.select(*chosen, pl.concat_str(parts, separator="\x1f").hash(0).alias(_KEY))
         if options.share is not None:
             number, of_how_many = options.share
             scan = scan.filter(pl.col(_KEY) % of_how_many == number)
         yield from scan.collect_batches(chunk_size=rows, maintain_order=True)
+
+
+def _schema(files: Sequence[Path]) -> dict[str, polars.DataType]:
+    """The columns of all files, in order of appearance; one that a file lacks is empty there, as when all are read at once."""
+    import polars as pl
+
+    found: dict[str, pl.DataType] = {}
+    for path in files:
+        for name, kind in pl.scan_parquet(path, hive_partitioning=True).collect_schema().items():
+            if found.get(name, pl.Null()) == pl.Null():
+                found[name] = kind
+    return found
 
 
 def survey_of(files: Sequence[Path], options: Options) -> Survey:
@@ -280,7 +294,7 @@ def survey_of(files: Sequence[Path], options: Options) -> Survey:
     from torchpref.runs.tidy.where import NoRowLeftError
 
     mapping, conditions = _sources(options)
-    present = pl.scan_parquet(files[0], hive_partitioning=True).collect_schema().names()
+    present = list(_schema(files))
     asked = [mapping.get(column, column) for column, _, _ in conditions]
     sources = [part for name in (*NAMES, *asked) for part in mapping.get(name, name).split("+")]
     columns = [name for name in dict.fromkeys(sources) if name in present]
@@ -317,14 +331,14 @@ def survey_of(files: Sequence[Path], options: Options) -> Survey:
         grouped=keys.n_unique() == len(keys),
         per_benchmark=per_benchmark,
         keys=keys.unique().sort(),
-        clocks=(*_derived_clocks(files[0], options, clocks), *_usable(files, clocks)),
-        cells=_cells_per_row(files[0], values),
+        clocks=(*_derived_clocks(files, options, clocks), *_usable(files, clocks)),
+        cells=_cells_per_row(files, values),
     )
 
 
-def _derived_clocks(path: Path, options: Options, columns: Mapping[str, str]) -> tuple[str, ...]:
+def _derived_clocks(files: Sequence[Path], options: Options, columns: Mapping[str, str]) -> tuple[str, ...]:
     """Clocks that are made from the order of rows or cells, not read from a column; by the first rows."""
-    frame = next(_batches([path], options, 1000, None), None)
+    frame = next(_batches(files, options, 1000, None), None)
     try:
         runs = None if frame is None else _runs(frame.head(1000), replace(options, clock=None, strict=False), None)
     except DataError:
@@ -346,15 +360,17 @@ def _usable(files: Sequence[Path], available: Mapping[str, str]) -> tuple[str, .
     return tuple(name for column, name in available.items() if column in usable)
 
 
-def _cells_per_row(path: Path, values: Sequence[str]) -> float:
-    """How many steps a row holds, by the first rows."""
+def _cells_per_row(files: Sequence[Path], values: Sequence[str]) -> float:
+    """How many steps a row holds, by the first rows of the first file that says."""
     import polars as pl
 
-    if not values:
-        return 1.0
-    head = pl.scan_parquet(path, hive_partitioning=True).select(values[0]).head(1000).collect()[values[0]]
-    if isinstance(head.dtype, pl.List) and head.len():
-        return max(1.0, float(head.list.len().mean() or 1.0))  # type: ignore[arg-type]
+    for path in files if values else ():
+        scan = pl.scan_parquet(path, hive_partitioning=True)
+        if values[0] in scan.collect_schema():
+            head = scan.select(values[0]).head(1000).collect()[values[0]]
+            if isinstance(head.dtype, pl.List) and head.len():
+                return max(1.0, float(head.list.len().mean() or 1.0))  # type: ignore[arg-type]
+            return 1.0
     return 1.0
 
 

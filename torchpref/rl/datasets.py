@@ -6,6 +6,7 @@ teach nothing and are left out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from typing import Any, Literal
 
@@ -121,9 +122,9 @@ def _check_trials(prefs: Preferences) -> None:
 
 
 def _instance_names(prefs: Preferences) -> list[str]:
-    twice = {name for name in prefs.instances if prefs.instances.count(name) > 1}
+    count = Counter(prefs.instances)
     return [
-        f"{benchmark}/{name}" if name in twice else name
+        f"{benchmark}/{name}" if count[name] > 1 else name
         for benchmark, name in zip(prefs.benchmarks, prefs.instances, strict=True)
     ]
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from numbers import Integral
 
 import torch
 from jaxtyping import Bool, Int
@@ -43,13 +44,17 @@ def grid_levels(grid: Grid) -> tuple[int, ...] | None:
         if not inner.isdigit():
             raise UsageError(f"unknown grid {grid!r}; use 'exact', 'uniform(20)' or a list of levels")
         grid = int(inner)
-    if isinstance(grid, int):
-        grid = uniform(grid)
+    if isinstance(grid, Integral) and not isinstance(grid, bool):
+        grid = uniform(int(grid))
     levels = []
-    for level in grid:
-        if not 0 < float(level) <= 1:
+    try:
+        given = [float(level) for level in grid]  # type: ignore[union-attr]
+    except (TypeError, ValueError) as error:
+        raise UsageError(f"unknown grid {grid!r:.80}; use 'exact', a whole number such as 20, or a list of levels") from error
+    for level in given:
+        if not 0 < level <= 1:
             raise UsageError(f"a grid's levels lie above 0 and at most at 1, got {level!r}")
-        levels.append(round(float(level) * MILLION))
+        levels.append(round(level * MILLION))
     result = tuple(sorted({level for level in levels if level > 0}))
     if not result:
         raise UsageError("the grid has no level")

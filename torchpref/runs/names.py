@@ -2,30 +2,22 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from fnmatch import fnmatchcase
+from typing import Any
 
 from torchpref.errors import UsageError
 
 
-def natural_key(name: str) -> tuple[tuple[int, int, str], ...]:
-    """Sort key under which ``task-9`` comes before ``task-10``."""
-    parts: list[tuple[int, int, str]] = []
-    digits = ""
-    text = ""
-    for char in name + "\0":
-        if char.isascii() and char.isdigit():
-            if text:
-                parts.append((1, 0, text))
-                text = ""
-            digits += char
-        else:
-            if digits:
-                parts.append((0, int(digits), digits))
-                digits = ""
-            text += char
-    parts.append((1, 0, text[:-1]))
-    return tuple(parts)
+def natural_key(name: str) -> tuple[tuple[int, int, str, str], ...]:
+    """Sort key under which ``task-9`` comes before ``task-10``; digits count by their number, however many they are."""
+    parts = re.split("([0-9]+)", name)
+    return tuple(
+        (0, len(bare := part.lstrip("0")), bare, part) if place % 2 else (1, 0, part, "")
+        for place, part in enumerate(parts)
+        if place % 2 or part or place == len(parts) - 1
+    )
 
 
 def name_hint(wanted: str, names: Sequence[str], what: str) -> str:
@@ -39,6 +31,13 @@ def name_hint(wanted: str, names: Sequence[str], what: str) -> str:
     if 0 < len(names) <= 8:
         return f"there {'is' if len(names) == 1 else 'are'} {', '.join(map(repr, names))}"
     return f"there are {len(names)} {what}s"
+
+
+def two_names(key: Any, example: str) -> tuple[str, str]:
+    """The two names in ``result[first, second]``; anything else is a UsageError that shows the example."""
+    if not isinstance(key, tuple) or len(key) != 2:
+        raise UsageError(f"two names are needed, such as {example}; got {key!r}")
+    return str(key[0]), str(key[1])
 
 
 def matching(names: Sequence[str], wanted: str | Sequence[str], what: str) -> list[int]:

@@ -181,6 +181,9 @@ class Trajectories:
         if fields["zero_time"] not in ("unknown", "keep"):
             raise UsageError(f"zero_time must be 'unknown' or 'keep', got {fields['zero_time']!r}")
         fields["families"] = checked_families(fields["families"], len(fields["instances"]))
+        chosen, clocks = fields["default_clock"], fields["times"]
+        if chosen is not None and chosen not in clocks:
+            raise UsageError(f"no clock {chosen!r} in these runs; there is {', '.join(clocks) or 'none'}")
         tidy_padding(fields)
         sort_names(fields)
         if fields["best_times"] is None:
@@ -344,10 +347,10 @@ class Trajectories:
         return self.take(systems=list(keep_systems), instances=sorted(keep))
 
     def take(self, *, systems: Sequence[int] | None = None, instances: Sequence[int] | None = None) -> Trajectories:
-        """Systems and instances by position, in their order here; repeated positions are an error."""
+        """Systems and instances by position from 0, in the order given; repeated positions are an error."""
         device = self.device
-        row_list = list(range(len(self.instances))) if instances is None else list(instances)
-        col_list = list(range(len(self.systems))) if systems is None else list(systems)
+        row_list = _positions(instances, len(self.instances), "instance")
+        col_list = _positions(systems, len(self.systems), "system")
         rows = torch.as_tensor(row_list, dtype=torch.long, device=device)
         cols = torch.as_tensor(col_list, dtype=torch.long, device=device)
 
@@ -407,7 +410,12 @@ class Trajectories:
         )
 
     def to(self, device: str | torch.device) -> Trajectories:
-        """The same runs with all tensors on ``device``."""
+        """The same runs with all tensors on ``device``; one that is not there is a UsageError."""
+        try:
+            torch.empty(0, device=device)
+        except (RuntimeError, AssertionError, TypeError) as error:
+            reason = (str(error).splitlines() or [""])[0]
+            raise UsageError(f"the device {str(device)!r} cannot be used here ({reason}); use 'cpu'") from error
 
         def move(tensors: dict[str, Tensor]) -> dict[str, Tensor]:
             return {name: tensor.to(device) for name, tensor in tensors.items()}
@@ -437,6 +445,16 @@ class Trajectories:
         runs = object.__new__(type(self))
         runs._set(**fields)
         return runs
+
+
+def _positions(wanted: Sequence[int] | None, count: int, what: str) -> list[int]:
+    if wanted is None:
+        return list(range(count))
+    positions = wanted.tolist() if isinstance(wanted, Tensor | np.ndarray) else list(wanted)
+    for position in positions:
+        if not isinstance(position, int | np.integer) or not 0 <= position < count:
+            raise UsageError(f"no {what} at position {position!r}; there are {count}, counted from 0; names go to select()")
+    return [int(position) for position in positions]
 
 
 #: Under the names that they had as functions.

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from reader_logs import LOGS, Read, log, put
 
-from torchpref.errors import DataError, UsageError
+from torchpref.errors import DataError, TorchPrefWarning, UsageError
 from torchpref.io import readers as package
 from torchpref.io.detect import detect_format, select_format
 from torchpref.io.files.source import Source
@@ -180,10 +180,10 @@ class TestOtherPackages:
 
     def test_what_is_no_reader_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.offer(monkeypatch, object())
-        with pytest.raises(UsageError, match="'ourlog' .* is of type object, not a torchpref Reader"):
+        with pytest.warns(TorchPrefWarning, match="'ourlog' .* is of type object, not a torchpref Reader"):
             readers()
 
     def test_a_name_that_is_taken_is_refused(self, monkeypatch: pytest.MonkeyPatch) -> None:
         self.offer(monkeypatch, Reader("tales", "x", ("cost",), lambda s: False, lambda s, o: None))  # type: ignore[arg-type,return-value]
-        with pytest.raises(UsageError, match="two readers are called 'tales'"):
+        with pytest.warns(TorchPrefWarning, match="two readers are called 'tales'"):
             readers()

@@ -118,7 +118,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, Any]]:
     try:
         with path.open("rb") as file:
             if file.read(2) in (b"\xff\xfe", b"\xfe\xff"):
-                lines = read_text(path).splitlines()
+                lines = read_text(path).split("\n")
                 yield from ((n, parse(line, f"{path}:{n}")) for n, line in enumerate(lines, 1) if line.strip())
                 return
             file.seek(0)

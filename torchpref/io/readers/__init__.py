@@ -8,10 +8,11 @@ Another package adds a format with an entry point in the group ``torchpref.reade
 
 from __future__ import annotations
 
+import warnings
 from functools import cache
 from importlib import import_module
 
-from torchpref.errors import UsageError
+from torchpref.errors import TorchPrefWarning, UsageError
 from torchpref.io.files.source import Source
 from torchpref.io.logs.reader import Reader
 
@@ -48,6 +49,7 @@ def readers() -> tuple[Reader, ...]:
 
 
 def _foreign(taken: set[str]) -> tuple[Reader, ...]:
+    """Readers of other packages; one that is broken is left out with a warning, for it is not this package's users' fault."""
     from importlib.metadata import entry_points
 
     found: list[Reader] = []
@@ -55,19 +57,30 @@ def _foreign(taken: set[str]) -> tuple[Reader, ...]:
         try:
             reader = entry.load()
         except Exception as error:
-            raise UsageError(
-                f"the reader {entry.name!r} ({entry.value}) of another package cannot be loaded: {error}"
-            ) from error
-        if not isinstance(reader, Reader):
-            raise UsageError(
-                f"the entry point {entry.name!r} ({entry.value}) in group {GROUP!r} is of type {type(reader).__name__}, "
-                "not a torchpref Reader"
+            _leave_out(
+                entry.name, f"the reader {entry.name!r} ({entry.value}) of another package cannot be loaded: {error}"
             )
-        if reader.name in taken:
-            raise UsageError(f"two readers are called {reader.name!r}; one is {entry.value}")
-        taken.add(reader.name)
-        found.append(reader)
+            continue
+        if not isinstance(reader, Reader):
+            _leave_out(
+                entry.name,
+                f"the entry point {entry.name!r} ({entry.value}) in group {GROUP!r} is of type {type(reader).__name__}, not a "
+                "torchpref Reader",
+            )
+        elif reader.name in taken:
+            _leave_out(entry.name, f"two readers are called {reader.name!r}; one is {entry.value}")
+        else:
+            taken.add(reader.name)
+            found.append(reader)
     return tuple(found)
+
+
+_LEFT_OUT: dict[str, str] = {}
+
+
+def _leave_out(name: str, why: str) -> None:
+    _LEFT_OUT[name] = why
+    warnings.warn(f"{why}; it is left out", TorchPrefWarning, stacklevel=2)
 
 
 def reader_named(name: str) -> Reader:
@@ -75,4 +88,6 @@ def reader_named(name: str) -> Reader:
     known = {reader.name: reader for reader in readers()}
     if name in known:
         return known[name]
+    if name in _LEFT_OUT:
+        raise UsageError(_LEFT_OUT[name])
     raise UsageError(f"no format is called {name!r}; known are: auto, table, {', '.join(sorted(known))}")

@@ -142,7 +142,7 @@ def _add(
 
 def _add_text(path: Path, name: tuple[str, str], runs: Runs, best: dict[tuple[str, str, str], float] | None) -> None:
     notes = runs.notes
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         where = f"{path}:{number}"
         match = _LINE.fullmatch(line.strip())
         if match is None:

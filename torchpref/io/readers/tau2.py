@@ -34,7 +34,10 @@ def _is_simulation(source: Source) -> bool:
 
 
 def _is_settings(source: Source) -> bool:
-    return source.outline.has("info", "agent_info") and "tasks" in source.outline.keys() | {"tasks"}
+    return (
+        source.outline.has("info", "agent_info")
+        and {"tasks", "simulations", "timestamp"} & source.outline.keys() != set()
+    )
 
 
 def detect(source: Source) -> bool:

@@ -164,7 +164,7 @@ def _table(path: Path, notes: Notes) -> dict[str, dict[str, Any]]:
     """The rows of the result table by task."""
     rows: dict[str, dict[str, Any]] = {}
     header: list[str] | None = None
-    for number, line in enumerate(read_text(path).splitlines(), 1):
+    for number, line in enumerate(read_text(path).split("\n"), 1):
         cells = [cell.strip() for cell in line.strip().strip("|").split("|")]
         if "Filename" in cells and "Result" in cells:
             header = cells

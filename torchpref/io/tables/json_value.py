@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,6 +13,9 @@ import polars as pl
 
 from torchpref.errors import DataError
 from torchpref.runs.tidy.records import from_records, series
+
+#: The escape of half a character, which Python takes alone and no text file can hold.
+_SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
 
 
 @dataclass(frozen=True)
@@ -58,7 +62,13 @@ def parse(text: str, place: str) -> Any:
         DataError: it is damaged, cut short, or nested too deeply.
     """
     try:
-        return json.loads(text)
+        value = json.loads(text)
+        if _SURROGATE.search(text):
+            json.dumps(value, ensure_ascii=False).encode()
+        return value
+    except UnicodeEncodeError as error:
+        half = f"\\u{ord(error.object[error.start]):04x}"
+        raise DataError(f"{place}: {half} is half of a character and no text; correct it") from error
     except json.JSONDecodeError as error:
         at = f", line {error.lineno}" if "\n" in text.rstrip() else ""
         cut = error.pos >= len(text.rstrip()) - 1 or "Unterminated" in error.msg

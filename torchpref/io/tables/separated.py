@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 from collections.abc import Callable, Iterator, Sequence
@@ -50,7 +49,12 @@ class CsvTable:
         end = data.find(b"\n")
         line = (data if end < 0 else data[:end]).decode()
         separator = max(SEPARATORS, key=line.count)
-        names = next(csv.reader(io.StringIO(_first_record(data)), delimiter=separator, skipinitialspace=True), [])
+        try:
+            names = next(csv.reader(io.StringIO(_first_record(data)), delimiter=separator, skipinitialspace=True), [])
+        except csv.Error as error:
+            raise DataError(
+                f"{path}, line {above + 1}: no names of columns ({error}); is a quote opened there and not closed?"
+            ) from error
         columns = tuple(name.strip() for name in names)
         if not any(columns):
             raise DataError(f"{path}, line {above + 1}: no names of columns; give them in the first line")
@@ -93,15 +97,24 @@ class CsvTable:
                 return f"{self.path}, line {line}"
         return f"{self.path}, row {row + 1}"
 
-    def _records(self) -> Iterator[tuple[int, list[str]]]:
-        """Line at which each record begins, and its cells."""
-        csv.field_size_limit(1 << 30)
-        reader = csv.reader(io.StringIO(self.data.decode(), newline=""), delimiter=self.separator)
-        line = self.above + 1
-        with contextlib.suppress(csv.Error):
-            for record in reader:
-                yield line, record
-                line = self.above + reader.line_num + 1
+    def _records(self) -> Iterator[tuple[int, str]]:
+        """Line at which each record begins, and its text; a record goes on while a quote is open."""
+        record, quotes, begun = [], 0, self.above + 1
+        for line, text in enumerate(self.data.decode().split("\n"), self.above + 1):
+            record.append(text)
+            quotes += text.count('"')
+            if quotes % 2 == 0:
+                yield begun, "\n".join(record)
+                record, quotes, begun = [], 0, line + 1
+        if record:
+            yield begun, "\n".join(record)
+
+    def _cells(self, record: str) -> list[str]:
+        """The cells of a record; none where one is longer than the standard library reads."""
+        try:
+            return next(csv.reader(io.StringIO(record, newline=""), delimiter=self.separator), [])
+        except csv.Error:
+            return []
 
     def _refuse_short(self, last: pl.Series) -> None:
         """Raise for a line with too few cells, which polars fills up in silence; ``last`` is the last column."""
@@ -120,8 +133,8 @@ class CsvTable:
         width = len(self.columns)
         total = self.above + self.data.rstrip(b"\n").count(b"\n") + 1
         last = 1
-        for line, record in self._records():
-            last = line
+        for line, text in self._records():
+            last, record = line, self._cells(text)
             if record and len(record) != width:
                 if any("\n" in cell and cell.count("\n") > 20 for cell in record):
                     return DataError(f"{self.path}, line {line}: a quote that is opened here is not closed; close it")

@@ -5,6 +5,7 @@ Tables of times are made by torch on the device; :mod:`torchpref.kernels.cuda.ke
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -161,20 +162,19 @@ def compare_pairs(curves: Curves, pairs: Int[Tensor, "pair 2"], *, max_entries: 
     Args:
         curves: the runs' jumps.
         pairs: int64 ``[pair, 2]``; if a pair stands there twice, the reference kernel does the work.
-        max_entries: bound on (instances × levels × runs) handled at a time; never changes a result.
+        max_entries: bound on (instances × levels × runs) handled at a time, but for a single instance; never changes a
+            result.
     """
-    instances, systems, trials, jumps = curves.shape
+    instances, systems, trials, _ = curves.shape
     device = curves.levels.device
     pairs = pairs.to(device)
     if not instances or not len(pairs) or not trials:
         return PairSums.zeros(instances, len(pairs), device)
     if len(torch.unique(pairs, dim=0)) < len(pairs):
         return reference.compare_pairs(curves, pairs)
-    runs = systems * trials
-    block = max(1, max_entries // max(1, runs * min(jumps * runs, 4 * jumps + 1)))
     parts = []
-    for start in range(0, instances, block):
-        some = curves.instances(slice(start, start + block))
+    for rows in _blocks(_depths(curves, max_entries), systems * trials, max_entries):
+        some = curves.instances(rows)
         tables = build(some)
         results = compare_tables(tables, pairs, systems)
         if trials == 1:
@@ -183,3 +183,29 @@ def compare_pairs(curves: Curves, pairs: Int[Tensor, "pair 2"], *, max_entries: 
         else:
             parts.append(PairSums(*results))
     return parts[0] if len(parts) == 1 else PairSums.cat(parts, dim=0)
+
+
+def _depths(curves: Curves, max_entries: int) -> list[int]:
+    """Different levels of each instance."""
+    instances, runs = curves.shape[0], curves.shape[1] * curves.shape[2]
+    block = max(1, max_entries // max(1, runs * curves.shape[3]))
+    depths: list[int] = []
+    for start in range(0, instances, block):
+        levels = curves.levels[start : start + block].reshape(min(block, instances - start), -1)
+        ordered = torch.nn.functional.pad(levels.sort(-1).values, (0, 1), value=LEVEL_PAD)
+        depths += (
+            (ordered[:, 1:] != ordered[:, :-1]).sum(-1).tolist()
+        )  # each level ends where the next or the padding begins
+    return depths
+
+
+def _blocks(depths: Sequence[int], runs: int, max_entries: int) -> Iterator[slice]:
+    """Consecutive instances whose tables, as deep as the deepest of them, stay within the bound; one alone may exceed it."""
+    start, deepest = 0, 0
+    for place, depth in enumerate(depths):
+        deeper = max(deepest, depth)
+        if place > start and (place + 1 - start) * deeper * runs > max_entries:
+            yield slice(start, place)
+            start, deeper = place, depth
+        deepest = deeper
+    yield slice(start, len(depths))

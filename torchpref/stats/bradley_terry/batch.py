@@ -121,7 +121,7 @@ def _fit_compiled(y: Tensor, weights: Tensor, starts: Tensor, systems: int) -> B
 
     rows, shared, begin = (tensor.contiguous().numpy() for tensor in (y, weights, starts))
     if systems <= bt_kernel.MAX_SYSTEMS:
-        theta, status, _ = bt_kernel.run(rows, shared, begin, systems, torch.get_num_threads())
+        theta, status, _ = bt_kernel.run(rows, shared, begin, systems)
         return BatchFit(torch.from_numpy(theta), torch.from_numpy(status))
 
     theta = np.empty((rows.shape[0], systems))
@@ -236,3 +236,16 @@ def _fit_chunk(y: Tensor, weights: Tensor, starts: Tensor, systems: int) -> tupl
     problems = bt_solver.Problems.of(square_y, square_w, labels)
     theta, _, _ = bt_solver.newton(problems, torch.where(torch.isfinite(starts), starts, 0.0))
     return torch.where(limits == 0, theta, limits), status
+
+
+def warm_up() -> None:
+    """Compile what fits many problems on the CPU; see :func:`torchpref.kernels.warm_up`."""
+    from torchpref.stats.bradley_terry import compiled as bt_kernel
+
+    for systems in (3, bt_kernel.MAX_SYSTEMS + 1):
+        y = torch.full((1, systems, systems), 0.5, dtype=torch.float64)
+        y[:, 0, 1], y[:, 1, 0] = 0.75, 0.25
+        fit_batch(y)
+    hessian = torch.tensor([[1.0, -1.0], [-1.0, 1.0]], dtype=torch.float64).numpy()
+    bt_kernel._factorise(2, hessian)  # what is taken where LAPACK finds no factor
+    bt_kernel._solve(2, hessian, np.zeros(2))

@@ -10,11 +10,13 @@ import math
 from collections.abc import Callable
 from typing import Any
 
-import numba
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
+from torchpref.kernels.compiled import jit, split
+from torchpref.kernels.compiled import run as run_all
+from torchpref.kernels.compiled import threads as thread_count
 from torchpref.stats.bradley_terry.graph import ROUNDING
 
 MAX_SYSTEMS = 64  # a set of systems is one 64-bit word
@@ -28,11 +30,7 @@ _SETTLED_FRESH, _SETTLED_KEPT = 1e-8, 1e-11
 
 
 def _compiled(function: Callable[..., Any]) -> Any:
-    options: dict[str, Any] = {"nogil": True, "error_model": "numpy", "fastmath": {"reassoc", "contract"}}
-    try:
-        return numba.njit(cache=True, **options)(function)
-    except RuntimeError:  # no folder to keep compiled code in: compile in every process
-        return numba.njit(**options)(function)
+    return jit(function, fastmath={"reassoc", "contract"})
 
 
 @_compiled
@@ -437,9 +435,8 @@ def run(
     weights: NDArray[np.float64],
     starts: NDArray[np.float64],
     systems: int,
-    threads: int,
 ) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-    """theta [problem, system], status and steps [problem]; the problems are spread over ``threads`` threads."""
+    """theta [problem, system], status and steps [problem]; the problems are spread over torch's threads."""
     problems = y.shape[0]
     theta = np.zeros((problems, systems))
     status, steps = np.zeros(problems, np.int64), np.zeros(problems, np.int64)
@@ -447,15 +444,5 @@ def run(
     def block(first: int, last: int) -> None:
         fit_block(y, weights, starts, theta, status, steps, first, last)
 
-    threads = max(1, min(threads, problems // 64))
-    if threads == 1:
-        block(0, problems)
-        return theta, status, steps
-
-    from concurrent.futures import ThreadPoolExecutor
-
-    cuts = [problems * i // threads for i in range(threads + 1)]
-    with ThreadPoolExecutor(threads) as pool:
-        for done in [pool.submit(block, cuts[i], cuts[i + 1]) for i in range(threads)]:
-            done.result()
+    run_all(block, split(problems, min(thread_count(), problems // 64)))
     return theta, status, steps

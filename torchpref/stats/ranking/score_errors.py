@@ -12,7 +12,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import torch
 from numpy.typing import NDArray
 
 from torchpref.stats.resampling.instances import Units
@@ -92,14 +91,22 @@ def inverse_hessian(curvature: NDArray[np.float64]) -> NDArray[np.float64]:
     size = len(curvature)
     scale = max(curvature.sum() / max(1, size), np.finfo(float).tiny)
     laplacian = np.diag(curvature.sum(axis=1)) - curvature
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)  # so that rounding does not depend on how many there are
-    try:
-        inverse = torch.linalg.inv(torch.from_numpy(laplacian + scale / size)).numpy()
-    finally:
-        torch.set_num_threads(threads)
+    inverse = _inverse(laplacian + scale / size)
     symmetric: NDArray[np.float64] = (inverse + inverse.T) / 2 - 1 / (scale * size)
     return symmetric
+
+
+def _inverse(matrix: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Inverse of a positive definite matrix by Gauss–Jordan: numpy's arithmetic of elements rounds the same on any number of
+    threads, which the libraries of linear algebra do not.
+    """
+    result = matrix.copy()
+    for k in range(len(result)):
+        pivot, row, column = result[k, k], result[k] / result[k, k], result[:, k].copy()
+        result -= column[:, None] * row
+        result[:, k], result[k] = -column / pivot, row
+        result[k, k] = 1 / pivot
+    return result
 
 
 def mean_contributions(prefs: Preferences, units: Units) -> Contributions:

@@ -16,6 +16,7 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from torchpref.errors import UsageError
+from torchpref.runs.names import two_names
 from torchpref.stats.resampling.instances import Seed, resolve_seed
 from torchpref.stats.significance.corrections import CORRECTIONS, adjust, resolve_correction
 from torchpref.stats.significance.effects import check_level, pair_effects, to_tensor
@@ -90,13 +91,13 @@ class Significance:
 
     def __getitem__(self, names: tuple[str, str]) -> dict[str, Any]:
         """One pair, turned so that a mean above 0 prefers the first name."""
-        first, second = names
-        for name in names:
+        first, second = two_names(names, 'result["A", "B"]')
+        for name in (first, second):
             if name not in self.systems:
                 raise UsageError(f"no system {name!r} among {len(self.systems)}: {', '.join(self.systems[:5])} …")
         if first == second:
             raise UsageError(f"a system is not compared with itself: {first!r}")
-        low, high = sorted(map(self.systems.index, names))
+        low, high = sorted(map(self.systems.index, (first, second)))
         index = int(((self.pairs[:, 0] == low) & (self.pairs[:, 1] == high)).nonzero()[0])
         row = self._row(index)
         if self.systems[low] != first:

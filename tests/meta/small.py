@@ -8,6 +8,9 @@ from itertools import combinations
 import torch
 
 from torchpref import Preferences, Trajectories
+from torchpref.meta.compiled import tail
+from torchpref.meta.fast_test import _inputs
+from torchpref.meta.values import PairValues
 
 
 def success(*rows: str, **options: object) -> Trajectories:
@@ -79,3 +82,15 @@ def kendall_tau_b(mine: list[float], other: list[float]) -> float:
         b = (other[i] > other[j]) - (other[i] < other[j])
         together, untied_mine, untied_other = together + a * b, untied_mine + a * a, untied_other + b * b
     return together / (untied_mine * untied_other) ** 0.5 if untied_mine and untied_other else float("nan")
+
+
+def fast_p(values: PairValues, drawn: torch.Tensor, sums: torch.Tensor) -> torch.Tensor:
+    """The p-value of every pair in every replicate by which the compiled loops decide; NaN where nothing was tested."""
+    total, columns, copies, unit, span, square, fourth, count = _inputs(values, drawn, sums)
+    result = torch.full(sums.shape, torch.nan, dtype=torch.float64)
+    for row, pair in values.tested(drawn).nonzero().tolist():
+        result[row, pair] = tail(
+            total[row, pair], columns[pair], copies[row], unit[pair], span[pair], square[row, pair], fourth[row, pair],
+            count[row, pair],
+        )  # fmt: skip
+    return result

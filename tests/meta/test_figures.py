@@ -5,9 +5,8 @@ import math
 import pytest
 import torch
 
-from meta.small import exact_deltas, flips, kendall_tau_b, partial, random_runs, success, total
+from meta.small import exact_deltas, fast_p, flips, kendall_tau_b, partial, random_runs, success, total
 from torchpref import MEASURES, Trajectories, all_preferences, bradley_terry, preferences
-from torchpref.meta.fast_test import fast_p
 from torchpref.meta.figures import (
     Replicates,
     in_chunks,

@@ -136,20 +136,6 @@ def tail(total: Any, values: Any, copies: Any, unit: Any, span: Any, square: Any
 
 
 @jit
-def p_rows(
-    first: Any, last: Any, total: Any, values: Any, drawn: Any, unit: Any, span: Any, square: Any, fourth: Any, count: Any,
-    result: Any,
-) -> None:  # fmt: skip
-    """p-values of rows; ``values`` are ``[pair, instance]``, ``drawn`` is ``[row, instance]``."""
-    for row in range(first, last):
-        for pair in range(total.shape[1]):
-            result[row, pair] = tail(
-                total[row, pair], values[pair], drawn[row], unit[pair], span[pair],
-                square[row, pair], fourth[row, pair], count[row, pair],
-            )  # fmt: skip
-
-
-@jit
 def dealt_rows(
     first: Any, last: Any, matrix: Any, present: Any, dealt: Any, pairs: Any, unit: Any, span: Any, result: Any
 ) -> None:
@@ -191,7 +177,7 @@ def decide_rows(
     """How many pairs are significant, right, and both, in each row.
 
     Args:
-        total, values, drawn, unit, span, square, fourth, count: as for :func:`p_rows`.
+        total, values, drawn, unit, span, square, fourth, count: ``values`` are ``[pair, instance]``, ``drawn`` is ``[row, instance]``; the rest as in :func:`tail`.
         given: p-values instead; no rows where they are to be computed.
         tested: bool ``[row or 1, pair]``, which pairs are tested.
         known: signs of the known order, 0 where nothing is judged.

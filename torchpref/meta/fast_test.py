@@ -77,17 +77,6 @@ def count_tests(
     return PairCounts(*torch.from_numpy(counts).double().unbind(1))
 
 
-def fast_p(
-    values: PairValues, drawn: Int[Tensor, "replicate instance"], sums: Float[Tensor, "replicate pair"]
-) -> Float[Tensor, "replicate pair"]:
-    """p-values of every pair in every replicate; NaN where a replicate has no instance that both ran."""
-    from torchpref.meta.compiled import over_rows, p_rows
-
-    result: NDArray[np.float64] = np.empty(tuple(sums.shape))
-    over_rows(p_rows, len(sums), *_inputs(values, drawn, sums), result)
-    return torch.where(values.tested(drawn), torch.from_numpy(result), torch.nan)
-
-
 def _inputs(values: PairValues, drawn: Tensor, sums: Tensor, moments: bool = True) -> tuple[NDArray[Any], ...]:
     """What the compiled tests take; no moments where p-values are given."""
     none = np.empty((0, sums.shape[1]), dtype=np.float32)

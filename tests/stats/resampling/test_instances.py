@@ -18,7 +18,6 @@ from torchpref.stats.resampling.instances import (
     Resampler,
     draw_weights,
     fixed_point,
-    jackknife_weights,
     replicate_blocks,
     resampling_units,
     resolve_seed,
@@ -78,14 +77,6 @@ def test_subsamples_keep_their_share_of_every_benchmark():
     assert (weights[:, :7].sum(1) == 2).all() and (weights[:, 7:].sum(1) == 1).all()
     with pytest.raises(UsageError, match="above 0 and at most 1"):
         draw_weights("subsample", resampling_units(BENCHMARKS), 0, 1, 0, share=0.0)
-
-
-def test_the_jackknife_leaves_out_one_family_at_a_time():
-    assert jackknife_weights(resampling_units(["", "", ""])).tolist() == [[0, 1, 1], [1, 0, 1], [1, 1, 0]]
-    assert jackknife_weights(resampling_units(["", "", ""], ["x", "y", "x"])).tolist() == [
-        [0, 1, 0],
-        [1, 0, 1],
-    ]
 
 
 @given(st.integers(1, 40), st.integers(1, 5), st.integers(0, 2**31), st.sampled_from([1, 3, 1 << 20]))

@@ -65,18 +65,6 @@ def refuse_foreign(path: Path, head: bytes) -> None:
             raise DataError(f"{path}: not a table but {what}")
 
 
-def head_of(path: Path, head: bytes) -> bytes:
-    """The beginning of a text file, unpacked and decoded as far as it goes, without raising."""
-    if head.startswith(GZIP):
-        try:
-            head = zlib.decompressobj(31).decompress(head, 1 << 16)
-        except zlib.error:
-            return b""
-    if head.startswith(_UTF16):
-        return head[: len(head) // 2 * 2].decode("utf-16", "replace").encode()
-    return head.removeprefix(b"\xef\xbb\xbf")
-
-
 def _unpack(data: bytes, path: Path) -> bytes:
     parts: list[bytes] = []
     total = 0

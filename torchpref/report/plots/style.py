@@ -39,15 +39,6 @@ _BOLD = 1.12
 _BELOW = 38
 
 
-def matplotlib_pyplot() -> Any:
-    """matplotlib.pyplot, or an error that names the extra."""
-    try:
-        from matplotlib import pyplot
-    except ImportError as error:
-        raise MissingExtraError("matplotlib", "plot") from error
-    return pyplot
-
-
 def new_axes(ax: Axes | None, width: float, height: float) -> Axes:
     """The given axes, or those of a new figure of that size in inches, which needs no display and is shown in notebooks."""
     if ax is not None:

@@ -170,12 +170,6 @@ def _draw(scheme: Scheme, rng: np.random.Generator, count: int, share: float) ->
     return keys.argsort(axis=1, kind="stable").argsort(axis=1, kind="stable") < size
 
 
-def jackknife_weights(units: Units) -> Int[Tensor, "replicate instance"]:
-    """One replicate per cluster, that leaves it out."""
-    weights = np.ones((units.count, units.count), dtype=np.int32) - np.eye(units.count, dtype=np.int32)
-    return torch.from_numpy(weights[:, units.cluster])
-
-
 @dataclass(frozen=True)
 class FixedPoint:
     """A matrix [instance, column] whose products with whole weights are exact.

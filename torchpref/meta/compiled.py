@@ -177,7 +177,8 @@ def decide_rows(
     """How many pairs are significant, right, and both, in each row.
 
     Args:
-        total, values, drawn, unit, span, square, fourth, count: ``values`` are ``[pair, instance]``, ``drawn`` is ``[row, instance]``; the rest as in :func:`tail`.
+        total, values, drawn, unit, span, square, fourth, count: ``values`` are ``[pair, instance]``, ``drawn`` is
+            ``[row, instance]``; the rest as in :func:`tail`.
         given: p-values instead; no rows where they are to be computed.
         tested: bool ``[row or 1, pair]``, which pairs are tested.
         known: signs of the known order, 0 where nothing is judged.

@@ -9,9 +9,11 @@ import torchpref as tp
 from torchpref.pairwise.preferences import Preferences, all_pairs
 
 
-def template(instances: int, systems: int, benchmarks: list[str] | None = None) -> tp.Trajectories:
+def template(
+    instances: int, systems: int, benchmarks: list[str] | None = None, families: list[str | None] | None = None
+) -> tp.Trajectories:
     """Names for n instances and S systems; their runs do not matter."""
-    return tp.Trajectories(torch.zeros(instances, systems, 1, 1), benchmarks=benchmarks)
+    return tp.Trajectories(torch.zeros(instances, systems, 1, 1), benchmarks=benchmarks, families=families)
 
 
 def preferences_of(
@@ -20,6 +22,7 @@ def preferences_of(
     mask: torch.Tensor | None = None,
     weights: torch.Tensor | None = None,
     benchmarks: list[str] | None = None,
+    families: list[str | None] | None = None,
 ) -> Preferences:
     """Preferences with one trial pair each from whole numbers ``[instance, pair]``."""
     sums = torch.as_tensor(sums).long()
@@ -28,7 +31,7 @@ def preferences_of(
     here = torch.ones_like(sums) if mask is None else mask.long()
     return Preferences(
         measure="lr" if unit == 1 else "rpp",
-        runs=template(instances, systems, benchmarks),
+        runs=template(instances, systems, benchmarks, families),
         clock="steps",
         pairs=all_pairs(systems),
         sums=sums * here,

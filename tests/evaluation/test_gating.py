@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -88,3 +89,36 @@ def test_it_converts_and_its_options_are_checked():
     apart = tp.Trajectories(torch.zeros(2, 2, 1, 1), present=torch.eye(2).bool().unsqueeze(-1), systems=["base", "new"])
     with pytest.raises(DataError, match="share no instance"):
         gate(apart, "base", "new")
+
+
+def uneven(first_runs: int, second_runs: int, gone: int = 0) -> tp.Trajectories:
+    """Thirty tasks of which each system solves others surely and a third of the rest; ``gone`` runs of the new one miss."""
+    rng = np.random.default_rng(20)
+    chance = np.where(rng.random((30, 2)) < 0.45, 1.0, 0.0)
+    returns = torch.zeros(30, 2, 5, 1)
+    draws = rng.random((30, 2, 5))
+    returns[..., 0] = torch.from_numpy((draws < chance[..., None] * 0.9 + 0.05).astype(float))
+    present = torch.zeros(30, 2, 5, dtype=torch.bool)
+    present[:, 0, :first_runs] = True
+    present[:, 1, :second_runs] = True
+    present.flatten(0, 1)[1 : 1 + 2 * gone : 2, 0] = False
+    return tp.Trajectories(returns, present=present, systems=["base", "new"])
+
+
+@pytest.mark.parametrize("measure", ["sr", "lr"])
+def test_one_missing_run_does_not_turn_the_verdict(measure):
+    even = gate(uneven(5, 5), "base", "new", measure=measure)
+    for runs in (uneven(5, 5, gone=1), uneven(4, 5), uneven(5, 4)):
+        result = gate(runs, "base", "new", measure=measure)
+        assert result.worse == even.worse and not result.worse
+        assert result.method == "larger of sign flips and label permutation"
+        assert abs(result.p - even.p) < 0.2 or result.mean * even.mean <= 0
+
+
+def test_thirty_tasks_four_runs_against_five_of_the_shared_case():
+    path = Path(__file__).parents[2] / "../shared/cases/20-trials-unequal/runs.csv"
+    if not path.exists():
+        pytest.skip("needs ../shared/cases/20-trials-unequal/runs.csv")
+    runs = tp.read(path)
+    for base, new in (("A", "B"), ("B", "A")):
+        assert not gate(runs, base, new, measure="sr").worse

@@ -130,7 +130,7 @@ def gate(
     low, high = sorted((sign * float(effects.low[0]), sign * float(effects.high[0])))
     decided, instances = int(effects.decided[0]), int(effects.instances[0])
     tests = sign_flip_tests(prefs, alpha, FLIPS, resolve_seed(seed))
-    p, method = _one_sided(float(tests.p[0]), mean, METHODS[int(tests.methods[0])])
+    p, method = 1.0 if mean >= 0 else float(tests.one_sided[0]), METHODS[int(tests.methods[0])]
     if margin > 0:
         p, method = (
             _margin_p(sign * float(effects.centre[0]), float(effects.error[0]), float(effects.degrees[0]), margin),
@@ -158,13 +158,6 @@ def gate(
         alpha=alpha,
         known_times=known,
     )
-
-
-def _one_sided(two_sided: float, mean: float, method: str) -> tuple[float, str]:
-    """One-sided p of "not worse". Sign flips are symmetric, so it is half; permuted labels are not, and it is kept whole."""
-    if mean >= 0:
-        return 1.0, method
-    return two_sided if method == "label permutation" else two_sided / 2, method
 
 
 def _margin_p(centre: float, error: float, degrees: float, margin: float) -> float:

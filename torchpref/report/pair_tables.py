@@ -57,7 +57,8 @@ _TESTS = {
     "enumeration": "sign flips over instances",
     "lattice": "sign flips over instances",
     "simulation": "sign flips over instances",
-    "label permutation": "trial labels permuted within instances, since runs differ in number",
+    "larger of sign flips and label permutation": "the larger of sign flips over instances and trial labels permuted "
+    "within them, since runs differ in number",
     "paired t": "t over instances",
 }
 

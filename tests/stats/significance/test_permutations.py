@@ -12,13 +12,15 @@ from hypothesis import strategies as st
 
 import torchpref as tp
 import torchpref.stats.significance.permutations as module
+import torchpref.stats.significance.relabelling as exact_module
 from samples import graded_runs
 from torchpref.pairwise.run_sums import run_presence, run_sums
 from torchpref.stats.significance.permutations import permutation_counts, unequal_trials
+from torchpref.stats.significance.relabelling import relabelled
 
 
-def every_relabelling(prefs, first: int, second: int) -> float:
-    """p by enumeration, two systems, from single runs: subsets where trials differ, signs where they do not."""
+def every_relabelling(prefs, first: int, second: int) -> tuple[float, float]:
+    """Two-sided and one-sided p by enumeration, from single runs: subsets where trials differ, signs where they do not."""
     parts, observed = [], 0.0
     for runs in run_sums(prefs):
         a, b = (torch.nonzero(runs.system == s).flatten().tolist() for s in (first, second))
@@ -33,8 +35,9 @@ def every_relabelling(prefs, first: int, second: int) -> float:
         here = total(a)
         observed += here
         parts.append([here, -here] if len(a) == len(b) else [total(c) for c in combinations((*a, *b), len(a))])
-    sums = [abs(sum(choice)) for choice in product(*parts)]
-    return float(np.mean(np.array(sums) >= abs(observed) - 1e-9))
+    sums = np.array([sum(choice) for choice in product(*parts)])
+    both = float(np.mean(np.abs(sums) >= abs(observed) - 1e-9))
+    return both, float(np.mean(sums * np.sign(observed) >= abs(observed) - 1e-9))
 
 
 @pytest.mark.parametrize("measure", ["sr", "pr", "spl", "lr", "rpp", "ipp"])
@@ -49,10 +52,73 @@ def test_simulated_p_agrees_with_every_relabelling(measure):
     counts = permutation_counts(prefs, 6000, 0)
     for pair, (a, b) in enumerate(prefs.pairs.tolist()):
         if unequal[pair]:
-            wanted = every_relabelling(prefs, a, b)
+            wanted, _ = every_relabelling(prefs, a, b)
             assert counts.p[pair].item() == pytest.approx(wanted, abs=0.03), (a, b)
     if measure != "spl":
         assert unequal.tolist() == [True, True, True]
+
+
+def few_runs(seed: int, first: int = 1, second: int = 3):
+    """Four instances, three systems with so many runs each (the third as many as the first), one run gone."""
+    runs = graded_runs(instances=4, systems=3, trials=max(first, second), seed=seed, levels=2)
+    present = runs.present.clone()
+    present[:, 0, first:] = False
+    present[:, 1, second:] = False
+    present[:, 2, first:] = False
+    present[2, 1, second - 1] = False
+    return tp.Trajectories(runs.returns.double() / 1e6, times={"steps": runs.times["steps"]}, present=present)
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10_000), st.sampled_from(["sr", "lr"]), st.sampled_from([(1, 3), (2, 3), (3, 2)]))
+def test_chances_of_wins_and_losses_are_those_of_every_relabelling(seed, measure, trials):
+    prefs = tp.preferences(few_runs(seed, *trials), measure)
+    unequal = unequal_trials(prefs)
+    found = relabelled(prefs, unequal)
+    for pair, (a, b) in enumerate(prefs.pairs.tolist()):
+        if not unequal[pair]:
+            assert np.isnan(found.p[pair])
+            continue
+        both, toward = every_relabelling(prefs, a, b)
+        assert found.p[pair] == pytest.approx(both, abs=1e-9)
+        assert found.one_sided[pair] == pytest.approx(1.0 if abs(prefs.pair_means()[pair]) < 1e-9 else toward, abs=1e-9)
+
+
+@pytest.mark.parametrize("measure", ["pr", "spl", "rpp", "ipp"])
+def test_chances_of_rounded_totals_are_near_those_of_every_relabelling(measure):
+    for seed in range(5):
+        prefs = tp.preferences(few_runs(seed), measure)
+        unequal = unequal_trials(prefs)
+        found = relabelled(prefs, unequal)
+        for pair, (a, b) in enumerate(prefs.pairs.tolist()):
+            if unequal[pair]:
+                both, _ = every_relabelling(prefs, a, b)
+                assert found.p[pair] == pytest.approx(both, abs=0.04), (seed, pair)
+
+
+def test_listing_subsets_and_expanding_their_generating_function_agree(monkeypatch):
+    runs = graded_runs(instances=12, systems=3, trials=5, seed=3, missing=0.3)
+    for measure in ("lr", "rpp"):
+        prefs = tp.preferences(runs, measure)
+        listed = relabelled(prefs, unequal_trials(prefs))
+        monkeypatch.setattr(exact_module, "_LISTED", 0)
+        expanded = relabelled(prefs, unequal_trials(prefs))
+        monkeypatch.undo()
+        assert expanded.p == pytest.approx(listed.p, abs=1e-11, nan_ok=True)
+        assert expanded.one_sided == pytest.approx(listed.one_sided, abs=1e-11, nan_ok=True)
+        monkeypatch.setattr(exact_module, "_AT_ONCE", 1 << 14)
+        assert relabelled(prefs, unequal_trials(prefs)).p == pytest.approx(listed.p, abs=1e-12, nan_ok=True)
+        monkeypatch.undo()
+
+
+def test_many_runs_of_a_system_are_no_obstacle():
+    runs = graded_runs(instances=6, systems=2, trials=40, seed=2)
+    present = runs.present.clone()
+    present[:, 0, 20:] = False
+    prefs = tp.preferences(tp.Trajectories(runs.returns.double() / 1e6, present=present), "lr")
+    exact = relabelled(prefs, unequal_trials(prefs))
+    simulated = permutation_counts(prefs, 4000, 0)
+    assert exact.p[0] == pytest.approx(simulated.p[0].item(), abs=0.04)
 
 
 def test_which_pairs_ran_unequally_often():

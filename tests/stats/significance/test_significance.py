@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
@@ -15,7 +17,10 @@ from samples import graded_runs, preferences_of, ternary
 from torchpref.errors import UsageError
 from torchpref.stats.significance.corrections import adjust
 from torchpref.stats.significance.exact import binomial_p, lattice_p
-from torchpref.stats.significance.pair_tests import METHODS
+from torchpref.stats.significance.flips import flip_counts
+from torchpref.stats.significance.pair_tests import LARGER, METHODS
+from torchpref.stats.significance.permutations import unequal_trials
+from torchpref.stats.significance.relabelling import relabelled
 from torchpref.stats.significance.significance import significance
 
 
@@ -69,7 +74,44 @@ def test_trials_and_weights():
     one_less[0, 0, 1] = False
     runs = tp.Trajectories(runs.returns.double() / 1e6, times={"steps": runs.times["steps"]}, present=one_less)
     mixed = significance(tp.preferences(runs, "lr"))
-    assert mixed.methods == ("label permutation", "label permutation", "lattice")
+    assert mixed.methods == (LARGER, LARGER, "lattice")
+
+
+def families_by_hand(delta, families):
+    """Two-sided p of all signs of families, by enumeration in fractions."""
+    sums = {}
+    for value, family in zip(delta, families, strict=True):
+        sums[family] = sums.get(family, Fraction(0)) + Fraction(int(value))
+    observed = abs(sum(sums.values()))
+    all_signs = list(product((1, -1), repeat=len(sums)))
+    hits = sum(abs(sum(s * x for s, x in zip(signs, sums.values(), strict=True))) >= observed for signs in all_signs)
+    return hits / len(all_signs)
+
+
+@settings(max_examples=40)
+@given(st.integers(0, 10_000), st.integers(2, 9), st.sampled_from([1, 3, 10]))
+def test_signs_are_flipped_by_family(seed, number, unit):
+    rng = np.random.default_rng(seed)
+    delta = rng.integers(-unit, unit + 1, 24)
+    labels = [f"f{label}" for label in rng.integers(0, number, 24)]
+    prefs = preferences_of(delta[:, None], unit=unit, families=labels)
+    tests = significance(prefs)
+    assert tests.p[0].item() == pytest.approx(families_by_hand(delta, labels), abs=1e-12)
+    alone = significance(preferences_of(delta[:, None], unit=unit, families=[None] * 24))
+    assert alone.p[0] == significance(preferences_of(delta[:, None], unit=unit)).p[0]
+
+
+def test_larger_of_flips_and_permutation_where_trials_differ():
+    runs = graded_runs(instances=25, systems=3, trials=3, missing=0.3, seed=4)
+    prefs = tp.preferences(runs, "lr")
+    tests = significance(prefs)
+    assert set(tests.methods) == {LARGER}
+    permuted = relabelled(prefs, unequal_trials(prefs)).p
+    flipped = flip_counts((prefs.delta * prefs.weights[:, None]), 20_000, 1).p
+    assert (tests.p.numpy() >= permuted).all()
+    assert tests.p.numpy() == pytest.approx(np.maximum(permuted, flipped.numpy()), abs=0.02)
+    together = significance(prefs, "max-t").adjusted
+    assert (together >= significance(prefs, "none").p * 0.9).all()
 
 
 def test_max_t_has_power_where_pairs_share_few_instances():

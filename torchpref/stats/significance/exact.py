@@ -43,6 +43,12 @@ def lattice_steps(values: NDArray[np.float64]) -> NDArray[np.int64] | None:
     Each value is moved by at most 1e-5. Moving is an odd function of the value, so the test stays exact: it is the sign-flip
     test of the moved values.
     """
+    denominator = lattice_denominator(values)
+    return None if denominator is None else np.rint(values * denominator).astype(np.int64)
+
+
+def lattice_denominator(values: NDArray[np.float64]) -> int | None:
+    """The least number of steps that make 1 such that all values are whole multiples; None above 2520."""
     distinct = np.unique(np.abs(values))
     if len(distinct) > 2 * DENOMINATORS:
         return None
@@ -51,7 +57,7 @@ def lattice_steps(values: NDArray[np.float64]) -> NDArray[np.int64] | None:
         if len(distinct) > 8 and np.abs(scaled[:8] - np.rint(scaled[:8])).max() > _SNAP * denominator:
             continue
         if np.abs(scaled - np.rint(scaled)).max(initial=0.0) <= _SNAP * denominator:
-            return np.rint(values * denominator).astype(np.int64)
+            return denominator
     return None
 
 
@@ -92,7 +98,7 @@ def _tail(size: NDArray[np.int64], observed: NDArray[np.int64]) -> NDArray[np.fl
     reach = size.sum(0)
 
     # S = 2K − reach, K = Σ value · (number of + signs); frequencies of K, half of them by symmetry.
-    length = _fast_length(int(reach.max()) + 1)
+    length = fast_length(int(reach.max()) + 1)
     frequency = torch.arange(length // 2 + 1, dtype=torch.float64) * (2 * np.pi / length)
     log_size = torch.zeros((len(observed), len(frequency)), dtype=torch.float64)
     angle = torch.zeros_like(log_size)
@@ -132,7 +138,7 @@ def _tilts(
     return low
 
 
-def _fast_length(least: int) -> int:
+def fast_length(least: int) -> int:
     """The least number of the form 2^a 3^b 5^c that is even and at least ``least``."""
     best = 1 << (least - 1).bit_length() if least > 2 else 2
     for five in (1, 5, 25, 125):

@@ -40,6 +40,8 @@ _STREAMS = {
     "permutations": 6,
     "multipliers": 7,
     "trials": 8,
+    "looks": 9,
+    "relabelled": 10,
 }
 
 

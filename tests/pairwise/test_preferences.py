@@ -412,7 +412,7 @@ def test_pair_by_name():
         prefs["a", "d"]
     with pytest.raises(tp.UsageError, match="did you mean 'a'"):
         prefs["A", "b"]
-    with pytest.raises(tp.UsageError, match="no system 0"):
+    with pytest.raises(tp.UsageError, match="no system '?0"):
         prefs[0, 1]
     with pytest.raises(tp.UsageError, match="itself"):
         prefs["a", "a"]

@@ -11,6 +11,7 @@ import typer
 from torchpref.cli import options as opt
 from torchpref.cli import output as out
 from torchpref.errors import TorchPrefError, UsageError
+from torchpref.runs.measures import ALPHA, LEVEL
 
 app = typer.Typer(
     name="torchpref",
@@ -84,7 +85,7 @@ def compare(
     measure: opt.Measures = None,
     weights: opt.WeightsOption = opt.Weights.instance,
     grid: opt.Grid = "exact",
-    level: opt.Level = 0.95,
+    level: opt.Level = LEVEL,
     seed: opt.Seed = 0,
     json: opt.Json = None,
 ) -> None:
@@ -123,7 +124,7 @@ def gate(
     grid: opt.Grid = "exact",
     margin: opt.Margin = 0.0,
     min_effect: opt.MinEffect = 0.0,
-    alpha: opt.Alpha = 0.05,
+    alpha: opt.Alpha = ALPHA,
     seed: opt.Seed = 0,
     json: opt.Json = None,
 ) -> None:
@@ -164,7 +165,7 @@ def meta(
     grid: opt.Grid = "exact",
     known_order: opt.KnownOrder = None,
     resamples: opt.Resamples = 1000,
-    alpha: opt.Alpha = 0.05,
+    alpha: opt.Alpha = ALPHA,
     seed: opt.Seed = 0,
     json: opt.Json = None,
 ) -> None:

@@ -16,6 +16,7 @@ from torchpref.errors import DataError, UsageError
 from torchpref.pairwise.preferences import Weights, preferences
 from torchpref.pairwise.square import missing
 from torchpref.runs.measures import describe
+from torchpref.runs.plain import plain
 from torchpref.runs.trajectories import Trajectories
 from torchpref.runs.units import MILLION
 from torchpref.stats.bradley_terry.model import bradley_terry
@@ -122,9 +123,6 @@ class BudgetCurves:
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None where there is none."""
 
-        def plain(values: Tensor) -> list[list[float | None]]:
-            return [[None if value != value else value for value in row] for row in values.tolist()]
-
         return {
             "measure": self.measure,
             "clock": self.clock,
@@ -196,7 +194,7 @@ def _budgets(runs: Trajectories, clock: str, budgets: Sequence[float] | int) -> 
         except (TypeError, ValueError) as error:
             raise UsageError(f"budgets must be a whole number or several numbers, got {budgets!r:.80}") from error
         if not limits or not limits[0] > 0:
-            raise UsageError(f"budgets must be above 0, got {list(budgets)!r}")
+            raise UsageError(f"budgets must be above 0, got {budgets!r}")
         return limits
     budgets = int(budgets)
     if budgets < 1:

@@ -14,7 +14,8 @@ from torchpref.evaluation.two_systems import two_systems
 from torchpref.pairwise.one_pair import PairPreferences
 from torchpref.pairwise.preferences import Preferences, Weights, all_preferences
 from torchpref.runs.curves import LEVEL_PAD, Grid
-from torchpref.runs.measures import JUDGE, describe, judge_of, resolve_measures
+from torchpref.runs.measures import JUDGE, LEVEL, describe, judge_of, resolve_measures
+from torchpref.runs.plain import plain
 from torchpref.runs.units import MILLION
 from torchpref.stats.resampling.instances import Seed, resolve_seed
 from torchpref.stats.significance.effects import pair_effects
@@ -134,10 +135,10 @@ class Comparison:
         return [
             {
                 "measure": one.measure,
-                "mean": _plain(one.mean),
-                "low": _plain(one.low),
-                "high": _plain(one.high),
-                "p": _plain(one.p),
+                "mean": plain(one.mean),
+                "low": plain(one.low),
+                "high": plain(one.high),
+                "p": plain(one.p),
                 "method": one.method,
                 "instances": one.instances,
                 "won": one.won,
@@ -205,7 +206,7 @@ def compare(
     clock: str | None = None,
     weights: Weights = "instance",
     grid: Grid = "exact",
-    level: float = 0.95,
+    level: float = LEVEL,
     seed: Seed = 0,
 ) -> Comparison:
     """Compare two systems on the instances that both ran.
@@ -302,7 +303,3 @@ def _levels(pair: PairPreferences) -> Iterator[LevelCount]:
     for level in np.unique(at):
         here = sign[at == level]
         yield LevelCount(float(level) / MILLION, len(here), int((here > 0).sum()), int((here < 0).sum()))
-
-
-def _plain(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)

@@ -13,7 +13,8 @@ from torchpref.evaluation.two_systems import two_systems
 from torchpref.pairwise.preferences import Preferences, Weights, preferences
 from torchpref.report.numbers import counted
 from torchpref.runs.curves import Grid
-from torchpref.runs.measures import JUDGE
+from torchpref.runs.measures import ALPHA, JUDGE
+from torchpref.runs.plain import plain
 from torchpref.stats.resampling.instances import Seed, resolve_seed
 from torchpref.stats.significance.effects import pair_effects
 from torchpref.stats.significance.pair_tests import METHODS, sign_flip_tests
@@ -73,7 +74,7 @@ class GateResult:
     def to_dict(self) -> dict[str, Any]:
         """Plain values; None where a value does not exist."""
         values = vars(self) | {"exit_code": self.exit_code}
-        return {key: None if isinstance(value, float) and np.isnan(value) else value for key, value in values.items()}
+        return {key: plain(value) if isinstance(value, float) else value for key, value in values.items()}
 
     def to_frame(self) -> polars.DataFrame:
         """One row, with a column per entry of :meth:`to_dict`."""
@@ -90,7 +91,7 @@ def gate(
     measure: str = JUDGE,
     margin: float = 0.0,
     min_effect: float = 0.0,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     clock: str | None = None,
     weights: Weights = "instance",
     grid: Grid = "exact",

@@ -18,6 +18,7 @@ from torch import Tensor
 from torchpref.errors import UsageError
 from torchpref.runs.findings import Finding
 from torchpref.runs.measures import JUDGE, describe
+from torchpref.runs.plain import plain
 
 if TYPE_CHECKING:
     import polars
@@ -81,11 +82,11 @@ class MeasureResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields that DESIGN.md's JSON has for a measure."""
-        record: dict[str, Any] = {"status": self.status, "theta": values(self.theta)}
-        record["interval"] = None if self.interval is None else values(self.interval)
+        record: dict[str, Any] = {"status": self.status, "theta": plain(self.theta)}
+        record["interval"] = None if self.interval is None else plain(self.interval)
         record["rank"] = list(self.rank)
-        record["mean_preference"] = values(self.mean_preference)
-        record["tie_rate"] = number(self.tie_rate)
+        record["mean_preference"] = plain(self.mean_preference)
+        record["tie_rate"] = plain(self.tie_rate)
         record["benchmarks"] = {name: part._benchmark_dict() for name, part in self.benchmarks.items()}
         return record
 
@@ -209,21 +210,21 @@ class Evaluation:
         result, summary = self[measure], self.summary
         rows = []
         for i in result.order:
-            low, high = (None, None) if result.interval is None else values(result.interval[i])
+            low, high = (None, None) if result.interval is None else plain(result.interval[i])
             rows.append(
                 {
                     "measure": result.measure,
                     "rank": result.rank[i],
                     "system": self.systems[i],
-                    "score": number(result.theta[i].item()),
+                    "score": plain(result.theta[i].item()),
                     "score_low": low,
                     "score_high": high,
-                    "mean_preference": number(result.mean[i].item()),
-                    "success_rate": number(summary.success_rate[i].item()),
-                    "partial_return": number(summary.partial_return[i].item()),
-                    "median_time": None if summary.median_time is None else number(summary.median_time[i].item()),
+                    "mean_preference": plain(result.mean[i].item()),
+                    "success_rate": plain(summary.success_rate[i].item()),
+                    "partial_return": plain(summary.partial_return[i].item()),
+                    "median_time": None if summary.median_time is None else plain(summary.median_time[i].item()),
                     "instances": int(summary.instances[i]),
-                    "tie_rate": number(result.tie_rate),
+                    "tie_rate": plain(result.tie_rate),
                     "status": result.status,
                 }
             )
@@ -256,17 +257,3 @@ class Evaluation:
         from torchpref.report.tables import evaluation_tables
 
         return render(evaluation_tables(self))
-
-
-def number(value: float) -> float | None:
-    """None for a NaN or an infinite value, which JSON does not have."""
-    return value if math.isfinite(value) else None
-
-
-def values(tensor: Tensor) -> Any:
-    """A tensor as nested lists, None where a value does not exist."""
-
-    def clean(item: Any) -> Any:
-        return [clean(each) for each in item] if isinstance(item, list) else number(item)
-
-    return clean(tensor.tolist())

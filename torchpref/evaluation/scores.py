@@ -12,6 +12,7 @@ from torch import Tensor
 
 from torchpref.evaluation.result import MeasureResult
 from torchpref.pairwise.preferences import SPLIT_PARTS, Preferences, all_pairs
+from torchpref.pairwise.square import mean_over_rivals
 from torchpref.runs.measures import describe
 from torchpref.runs.trajectories import Trajectories
 from torchpref.stats.bradley_terry.model import bradley_terry
@@ -190,13 +191,6 @@ def _result(problem: _Problem, fit: _Fit) -> MeasureResult:
         split=split,
         preferences=used,
     )
-
-
-def mean_over_rivals(square: Tensor) -> Tensor:
-    """Mean of each row of ``[system, system]`` without the diagonal and without NaN; NaN where nothing is left."""
-    rivals = ~torch.isnan(square) & ~torch.eye(len(square), dtype=torch.bool, device=square.device)
-    count = rivals.sum(1)
-    return torch.where(count > 0, torch.where(rivals, square, 0.0).sum(1) / count, torch.nan)
 
 
 def _rank_by_mean(means: Tensor) -> list[int | None]:

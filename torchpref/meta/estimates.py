@@ -10,6 +10,8 @@ import torch
 from jaxtyping import Float
 from torch import Tensor
 
+from torchpref.runs.plain import plain
+
 
 @dataclass(frozen=True, eq=False)
 class Estimate:
@@ -35,14 +37,10 @@ class Estimate:
 
     def to_dict(self) -> dict[str, Any]:
         """Value and interval, None where there is none; and the reason if there is no value."""
-        record: dict[str, Any] = {key: _plain(getattr(self, key)) for key in ("value", "low", "high")}
+        record: dict[str, Any] = {key: plain(getattr(self, key)) for key in ("value", "low", "high")}
         if self.reason:
             record["reason"] = self.reason
         return record
-
-
-def _plain(number: float) -> float | None:
-    return None if math.isnan(number) else number
 
 
 def missing(reason: str) -> Estimate:

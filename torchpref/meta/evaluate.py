@@ -23,7 +23,7 @@ from torchpref.meta.subgoals import CHANGES
 from torchpref.meta.values import pair_values
 from torchpref.pairwise.preferences import Weights, all_pairs, all_preferences, instance_weights
 from torchpref.runs.curves import Grid
-from torchpref.runs.measures import describe, resolve_measures
+from torchpref.runs.measures import ALPHA, LEVEL, describe, resolve_measures
 from torchpref.runs.trajectories import Trajectories
 from torchpref.stats.resampling.instances import Seed, resampling_units, resolve_seed
 from torchpref.stats.significance.effects import check_level
@@ -43,8 +43,8 @@ def meta_evaluate(
     curve_draws: int | None = None,
     alarm_draws: int = 200,
     subgoal_draws: int = 10,
-    alpha: float = 0.05,
-    level: float = 0.95,
+    alpha: float = ALPHA,
+    level: float = LEVEL,
     seed: Seed = 0,
     progress: bool | Report = False,
 ) -> MetaEvaluation:

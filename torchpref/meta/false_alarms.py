@@ -19,6 +19,7 @@ from torchpref.meta.fast_test import holm_rejects
 from torchpref.pairwise.preferences import Preferences, Weights, all_preferences
 from torchpref.pairwise.run_sums import run_presence
 from torchpref.runs.curves import Grid
+from torchpref.runs.measures import ALPHA
 from torchpref.runs.trajectories import Trajectories
 
 #: Pseudo-systems per system at most; with random dealing more of them would say little more.
@@ -49,7 +50,7 @@ def false_alarms(
     weights: Weights = "instance",
     grid: Grid = "exact",
     draws: int = 200,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     seed: int = 0,
 ) -> dict[str, FalseAlarms]:
     """False alarms per measure; empty where no system has two trials of any instance.

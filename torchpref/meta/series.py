@@ -39,7 +39,9 @@ class Series:
         figures = self.figures.get(describe(measure).name, {})
         if figure not in figures:
             there = ", ".join(f"{name}: {', '.join(each)}" for name, each in self.figures.items())
-            raise UsageError(f"no figure {figure!r} of {measure!r} in the series; there is {there or self.reason or 'none'}")
+            raise UsageError(
+                f"no figure {figure!r} of {measure!r} in the series; there is {there or self.reason or 'none'}"
+            )
         return figures[figure]
 
     def rows(self) -> list[dict[str, Any]]:

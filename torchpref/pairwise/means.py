@@ -8,27 +8,27 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import torch
 from jaxtyping import Float, Int
 from torch import Tensor
 
-from torchpref.errors import UsageError
 from torchpref.kernels.mean_sums import MAX_CELLS, MeanSums, add_up, weight_scale
 from torchpref.kernels.means import mean_pairs
-from torchpref.pairwise.preferences import SPLIT_PARTS, Weights, all_pairs, compare_scores, instance_weights, run_scores
+from torchpref.pairwise.between import SPLIT_PARTS, BetweenPairs, all_pairs, pair_position
+from torchpref.pairwise.preferences import Weights, compare_scores, instance_weights, run_scores
 from torchpref.runs.curves import Grid, curves
 from torchpref.runs.findings import Finding
 from torchpref.runs.measures import CURVE_MEASURES, describe, resolve_measures
 from torchpref.runs.trajectories import Trajectories
 
 if TYPE_CHECKING:
-    import polars
+    pass
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class MeanPreferences:
+class MeanPreferences(BetweenPairs):
     """Mean preferences of one measure between all pairs of systems.
 
     Attributes:
@@ -62,33 +62,6 @@ class MeanPreferences:
         """Sum of the weights of the instances that each pair shares."""
         return self.sums.weight_sums()
 
-    def _square(self, values: Tensor, sign: int) -> Tensor:
-        size = len(self.systems)
-        square = torch.zeros((size, size), dtype=values.dtype)
-        first, second = self.pairs.unbind(1)
-        square[first, second] = values
-        square[second, first] = sign * values + 0
-        return square
-
-    def mean(self) -> Float[Tensor, "system system"]:
-        """Δ̄(A, B) in row A, column B; antisymmetric, NaN where two systems share no instance."""
-        return self._square(self.pair_means(), -1)
-
-    def weight_sums(self) -> Float[Tensor, "system system"]:
-        """w_AB, the weight of the instances that two systems share; 0 on the diagonal."""
-        return self._square(self.pair_weights(), 1)
-
-    def shared(self) -> Int[Tensor, "system system"]:
-        """How many instances two systems share; on the diagonal, how many a system ran."""
-        return self._square(self.sums.shared, 1) + torch.diag(self.runs_per_system)
-
-    def system_means(self) -> Float[Tensor, " system"]:
-        """Mean preference of each system over its rivals (each rival counts once); NaN where it has none."""
-        mean = self.mean()
-        off = ~torch.isnan(mean) & ~torch.eye(len(mean), dtype=torch.bool)
-        count = off.sum(1)
-        return torch.where(count > 0, torch.where(off, mean, 0.0).sum(1) / count, torch.nan)
-
     def tie_rate(self) -> float:
         """Share of tied trial pairs within an (instance, pair), averaged over instances and pairs; NaN without any."""
         return self.sums.tie_rate(0)
@@ -98,55 +71,17 @@ class MeanPreferences:
         """How many pairs of runs were compared."""
         return int(self.sums.trial_pairs.sum())
 
-    def split(self) -> dict[str, Float[Tensor, "system system"]]:
-        """For LR, the three terms whose sum is Δ̄: solved more, sooner (both solved), further (neither solved)."""
+    def pair_split(self) -> dict[str, Float[Tensor, " pair"]]:
+        """The split per pair."""
         if self.measure != "lr":
-            raise UsageError(f"only LR is a sum of solved more, sooner and further; this is {self.measure.upper()}")
-        return {name: self._square(self.sums.means(term), -1) for term, name in enumerate(SPLIT_PARTS, start=1)}
+            raise self._no_split()
+        return {name: self.sums.means(term) for term, name in enumerate(SPLIT_PARTS, start=1)}
 
-    def to_frame(self) -> polars.DataFrame:
-        """A row per pair: names, Δ̄, its weight, instances, trial pairs, tied trial pairs."""
-        import polars as pl
+    def _counts(self) -> tuple[Int[Tensor, " pair"], Int[Tensor, " pair"], Int[Tensor, " pair"]]:
+        return self.sums.shared, self.sums.trial_pairs, self.sums.ties[0]
 
-        first, second = self.pairs[:, 0].tolist(), self.pairs[:, 1].tolist()
-        return pl.DataFrame(
-            {
-                "a": [self.systems[i] for i in first],
-                "b": [self.systems[i] for i in second],
-                "mean": self.pair_means().numpy(),
-                "weight": self.pair_weights().numpy(),
-                "instances": self.sums.shared.numpy(),
-                "trial_pairs": self.sums.trial_pairs.numpy(),
-                "ties": self.sums.ties[0].numpy(),
-            }
-        ).with_columns(pl.col(pl.Float64).fill_nan(None))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Names, Δ̄, shared instances and the tie rate as plain lists; None where there is no value."""
-        rate = self.tie_rate()
-        return {
-            "measure": self.measure,
-            "clock": self.clock,
-            "systems": list(self.systems),
-            "mean_preference": [[None if value != value else value for value in row] for row in self.mean().tolist()],
-            "n_shared": self.shared().tolist(),
-            "tie_rate": None if rate != rate else rate,
-            "run_pairs": self.run_pairs,
-        }
-
-    def __repr__(self) -> str:
-        on = f" by {self.clock}" if self.clock else ""
-        head = (
-            f"{self.measure.upper()}{on}: {len(self.systems)} systems × {self.n_instances:,} instances, "
-            f"{self.run_pairs:,} run pairs, {100 * self.tie_rate():.1f} % tied"
-        )
-        means = self.system_means()
-        order = sorted(range(len(means)), key=lambda i: (-torch.nan_to_num(means, nan=-2.0)[i].item(), i))
-        width = max((len(name) for name in self.systems), default=0)
-        lines = [f"  {self.systems[i]:<{width}}  {means[i].item():+.4f}" for i in order[:10]]
-        if len(order) > 10:
-            lines.append(f"  … and {len(order) - 10} more")
-        return "\n".join([head, "  mean preference over rivals:" if lines else "  no system", *lines])
+    def _ran(self) -> Int[Tensor, " system"]:
+        return self.runs_per_system
 
 
 @dataclass(frozen=True, eq=False)
@@ -182,7 +117,7 @@ class MeanTotals:
         size = len(names)
         old = place[all_pairs(len(self.systems))]
         low, high = old[:, 0], old[:, 1]
-        target = low * size - low * (low + 1) // 2 + (high - low - 1)
+        target = pair_position(low, high, size)
 
         def spread(tensor: Tensor) -> Tensor:
             wide = tensor.new_zeros((*tensor.shape[:-1], size * (size - 1) // 2))

@@ -18,31 +18,24 @@ from torch import Tensor
 
 from torchpref.errors import UsageError
 from torchpref.kernels import PairSums, compare_pairs
+from torchpref.pairwise.between import SPLIT_PARTS, BetweenPairs, all_pairs
 from torchpref.pairwise.one_pair import PairPreferences, signs_at_levels
 from torchpref.runs.curves import Curves, Grid, curves, time_to_level
 from torchpref.runs.exact_sum import exact_sum, power_of_two_scale
 from torchpref.runs.measures import CURVE_MEASURES, JUDGE, TIE_TOLERANCE, describe, resolve_measures
-from torchpref.runs.names import name_hint, two_names
+from torchpref.runs.names import two_names
 from torchpref.runs.trajectories import Trajectories
 from torchpref.runs.units import MILLION, NEVER, UNKNOWN
 
 if TYPE_CHECKING:
-    import polars
+    pass
 
 
 Weights = str | Mapping[str, float] | Sequence[float] | Tensor
 
-#: The three parts of an LR comparison, in order.
-SPLIT_PARTS = ("solved more", "sooner", "further")
-
-
-def all_pairs(systems: int, device: torch.device | str = "cpu") -> Int[Tensor, "pair 2"]:
-    """Every pair (a, b) with a < b, in lexicographic order."""
-    return torch.combinations(torch.arange(systems, device=device), 2).reshape(-1, 2)
-
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Preferences:
+class Preferences(BetweenPairs):
     """Preferences of one measure between all pairs of systems.
 
     Attributes:
@@ -82,6 +75,11 @@ class Preferences:
     def instances(self) -> tuple[str, ...]:
         """Names of the instances."""
         return self.runs.instances
+
+    @property
+    def n_instances(self) -> int:
+        """How many instances there are."""
+        return len(self.runs.instances)
 
     @property
     def benchmarks(self) -> tuple[str, ...]:
@@ -135,36 +133,6 @@ class Preferences:
         weight = self.pair_weights()
         return torch.where(weight > 0, total / weight, torch.nan)
 
-    def _square(self, values: Tensor, diagonal: float, sign: int) -> Tensor:
-        """A value per pair as a [system, system] matrix; ``sign`` is that of the reversed pair."""
-        size = len(self.systems)
-        square = torch.full((size, size), diagonal, dtype=values.dtype, device=values.device)
-        first, second = self.pairs[:, 0], self.pairs[:, 1]
-        square[first, second] = values
-        square[second, first] = sign * values + 0
-        return square
-
-    def mean(self) -> Float[Tensor, "system system"]:
-        """Δ̄(A, B) in row A, column B; antisymmetric, NaN where two systems share no instance."""
-        return self._square(self.pair_means(), 0.0, -1)
-
-    def shared(self) -> Int[Tensor, "system system"]:
-        """How many instances two systems share; on the diagonal, how many a system ran."""
-        square = self._square(self.mask.sum(0), 0, 1)
-        ran = self.runs.present.any(-1).sum(0)
-        return square + torch.diag(ran).to(square.device)
-
-    def weight_sums(self) -> Float[Tensor, "system system"]:
-        """w_AB, the weight of the instances that two systems share; 0 on the diagonal."""
-        return self._square(self.pair_weights(), 0.0, 1)
-
-    def system_means(self) -> Float[Tensor, " system"]:
-        """Mean preference of each system over its rivals (each rival counts once); NaN where it has none."""
-        mean = self.mean()
-        off = ~torch.isnan(mean) & ~torch.eye(len(mean), dtype=torch.bool, device=mean.device)
-        count = off.sum(1)
-        return torch.where(count > 0, torch.where(off, mean, 0.0).sum(1) / count, torch.nan)
-
     def tie_rate(self) -> float:
         """Share of tied trial pairs within an (instance, pair), averaged over instances and pairs; NaN without any."""
         share = torch.where(self.mask, self.ties.double() / self.trial_pairs.double(), 0.0)
@@ -176,38 +144,21 @@ class Preferences:
         """How many pairs of runs were compared."""
         return int(self.trial_pairs.sum())
 
-    def split(self) -> dict[str, Float[Tensor, "system system"]]:
-        """For LR, the three terms whose sum is Δ̄: solved more, sooner (both solved), further (neither solved)."""
-        return {name: self._square(values, 0.0, -1) for name, values in self.pair_split().items()}
-
     def pair_split(self) -> dict[str, Float[Tensor, " pair"]]:
         """The split per pair."""
         if self.parts is None:
-            raise UsageError(f"only LR is a sum of solved more, sooner and further; this is {self.measure.upper()}")
+            raise self._no_split()
         solved, sooner = self.parts[0], self.parts[1]
         terms = (solved, sooner, self.sums - solved - sooner)
         return {name: self._weighted(self._per_trial_pair(term)) for name, term in zip(SPLIT_PARTS, terms, strict=True)}
 
-    def contradictions(self) -> Bool[Tensor, " pair"]:
-        """For LR, the pairs whose *solved more* term has the opposite sign of Δ̄."""
-        solved = self.pair_split()[SPLIT_PARTS[0]]
-        return torch.nan_to_num(solved * self.pair_means()) < 0
+    def _counts(self) -> tuple[Int[Tensor, " pair"], Int[Tensor, " pair"], Int[Tensor, " pair"]]:
+        return self.mask.sum(0), self.trial_pairs.sum(0), self.ties.sum(0)
+
+    def _ran(self) -> Int[Tensor, " system"]:
+        return self.runs.present.any(-1).sum(0)
 
     # ------------------------------------------------------------------------------------------------------ choosing
-
-    def pair_index(self, first: str, second: str) -> tuple[int, int]:
-        """Position of a pair in ``pairs`` and the sign that turns its Δ into Δ(first, second)."""
-        positions = []
-        for name in (first, second):
-            if name not in self.systems:
-                raise UsageError(f"no system {name!r}; {name_hint(str(name), self.systems, 'system')}")
-            positions.append(self.systems.index(name))
-        if positions[0] == positions[1]:
-            raise UsageError(f"a system is not compared with itself: {first!r}")
-        low, high = sorted(positions)
-        size = len(self.systems)
-        index = low * size - low * (low + 1) // 2 + (high - low - 1)
-        return index, 1 if positions[0] == low else -1
 
     def __getitem__(self, names: tuple[str, str]) -> PairPreferences:
         """Per instance: Δ(A, B), trial pairs, and which levels decide; ``prefs["A", "B"]``."""
@@ -217,57 +168,6 @@ class Preferences:
     def with_weights(self, weights: Weights) -> Preferences:
         """The same preferences with other instance weights in the means."""
         return replace(self, weights=instance_weights(self.runs, weights).to(self.sums.device))
-
-    # ------------------------------------------------------------------------------------------------------ showing
-
-    def to_frame(self) -> polars.DataFrame:
-        """A row per pair: names, Δ̄, its weight, instances, trial pairs, tied trial pairs; for LR the split."""
-        import polars as pl
-
-        first, second = self.pairs[:, 0].tolist(), self.pairs[:, 1].tolist()
-        columns: dict[str, Any] = {
-            "a": [self.systems[i] for i in first],
-            "b": [self.systems[i] for i in second],
-            "mean": self.pair_means().cpu().numpy(),
-            "weight": self.pair_weights().cpu().numpy(),
-            "instances": self.mask.sum(0).cpu().numpy(),
-            "trial_pairs": self.trial_pairs.sum(0).cpu().numpy(),
-            "ties": self.ties.sum(0).cpu().numpy(),
-        }
-        if self.parts is not None:
-            columns |= {name.replace(" ", "_"): values.cpu().numpy() for name, values in self.pair_split().items()}
-        return pl.DataFrame(columns).with_columns(pl.col(pl.Float64).fill_nan(None))
-
-    def to_dict(self) -> dict[str, Any]:
-        """Names, Δ̄, shared instances and the tie rate as plain lists; None where there is no value."""
-        mean = self.mean().tolist()
-        return {
-            "measure": self.measure,
-            "clock": self.clock,
-            "systems": list(self.systems),
-            "mean_preference": [[None if value != value else value for value in row] for row in mean],
-            "n_shared": self.shared().tolist(),
-            "tie_rate": _number(self.tie_rate()),
-            "run_pairs": self.run_pairs,
-        }
-
-    def __repr__(self) -> str:
-        on = f" by {self.clock}" if self.clock else ""
-        head = (
-            f"{self.measure.upper()}{on}: {len(self.systems)} systems × {len(self.instances)} instances, "
-            f"{self.run_pairs:,} run pairs, {100 * self.tie_rate():.1f} % tied"
-        )
-        means = self.system_means()
-        order = sorted(range(len(means)), key=lambda i: (-torch.nan_to_num(means, nan=-2.0)[i].item(), i))
-        width = max((len(name) for name in self.systems), default=0)
-        lines = [f"  {self.systems[i]:<{width}}  {means[i].item():+.4f}" for i in order[:10]]
-        if len(order) > 10:
-            lines.append(f"  … and {len(order) - 10} more")
-        return "\n".join([head, "  mean preference over rivals:" if lines else "  no system", *lines])
-
-
-def _number(value: float) -> float | None:
-    return None if value != value else value
 
 
 def preferences(

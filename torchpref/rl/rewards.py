@@ -273,7 +273,8 @@ def _on_every_clock(
         raise UsageError(f"resolution must be a mapping from some of the clocks {', '.join(times)}, got {resolution!r}")
     sizes = {} if resolution is None else resolution
     return [
-        check_inputs(returns, lengths, value, name, sizes.get(name), truncated, valid, what) for name, value in times.items()
+        check_inputs(returns, lengths, value, name, sizes.get(name), truncated, valid, what)
+        for name, value in times.items()
     ]
 
 

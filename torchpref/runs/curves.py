@@ -44,13 +44,15 @@ def grid_levels(grid: Grid) -> tuple[int, ...] | None:
         if not inner.isdigit():
             raise UsageError(f"unknown grid {grid!r}; use 'exact', 'uniform(20)' or a list of levels")
         grid = int(inner)
-    if isinstance(grid, Integral) and not isinstance(grid, bool):
+    if isinstance(grid, Integral | int) and grid is not True:
         grid = uniform(int(grid))
     levels = []
     try:
         given = [float(level) for level in grid]  # type: ignore[union-attr]
     except (TypeError, ValueError) as error:
-        raise UsageError(f"unknown grid {grid!r:.80}; use 'exact', a whole number such as 20, or a list of levels") from error
+        raise UsageError(
+            f"unknown grid {grid!r:.80}; use 'exact', a whole number such as 20, or a list of levels"
+        ) from error
     for level in given:
         if not 0 < level <= 1:
             raise UsageError(f"a grid's levels lie above 0 and at most at 1, got {level!r}")

@@ -102,6 +102,11 @@ CURVE_MEASURES: tuple[str, ...] = ("lr", "rpp", "ipp")
 JUDGE = "lr"
 
 
+#: Level of intervals and error rate of tests where none is named.
+LEVEL = 0.95
+ALPHA = 0.05
+
+
 def describe(name: str) -> Measure:
     """The :class:`Measure` of that name, in any case; raises :class:`UsageError` for an unknown one."""
     measure = _BY_NAME.get(str(name).strip().lower())

@@ -53,7 +53,9 @@ def checked_fields(
     device = values.device
     n_instances, n_systems, n_trials, n_steps = shape
     if not n_trials:
-        raise DataError(f"returns have no trials (shape {list(shape)}); give at least one, and mark missing runs with present=")
+        raise DataError(
+            f"returns have no trials (shape {list(shape)}); give at least one, and mark missing runs with present="
+        )
 
     length = torch.full(shape[:3], n_steps, device=device) if lengths is None else full(lengths, "lengths", False)
     if length.is_floating_point() or length.dtype is torch.bool:

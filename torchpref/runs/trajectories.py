@@ -132,9 +132,7 @@ class Trajectories:
             resolution=resolution,
             clock=clock,
         )
-        self._set(
-            default_clock=clock, zero_time=zero_time, findings=(), best_times=None, families=families, **fields
-        )
+        self._set(default_clock=clock, zero_time=zero_time, findings=(), best_times=None, families=families, **fields)
 
     @classmethod
     def from_integers(
@@ -447,13 +445,15 @@ class Trajectories:
         return runs
 
 
-def _positions(wanted: Sequence[int] | None, count: int, what: str) -> list[int]:
+def _positions(wanted: Any, count: int, what: str) -> list[int]:
     if wanted is None:
         return list(range(count))
     positions = wanted.tolist() if isinstance(wanted, Tensor | np.ndarray) else list(wanted)
     for position in positions:
         if not isinstance(position, int | np.integer) or not 0 <= position < count:
-            raise UsageError(f"no {what} at position {position!r}; there are {count}, counted from 0; names go to select()")
+            raise UsageError(
+                f"no {what} at position {position!r}; there are {count}, counted from 0; names go to select()"
+            )
     return [int(position) for position in positions]
 
 

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from torchpref.errors import UsageError
+from torchpref.runs.plain import plain
 from torchpref.stats.bradley_terry import graph as bt_graph
 from torchpref.stats.bradley_terry import solver as bt_solver
 
@@ -77,11 +78,11 @@ class BradleyTerry:
             "systems": list(self.systems),
             "status": self.status,
             "message": self.message,
-            "theta": _plain(self.theta),
-            "rank": _plain(self.rank_values, whole=True),
+            "theta": plain(self.theta),
+            "rank": plain(self.rank_values, whole=True),
             "tiers": self.tiers,
-            "gradient_norm": _plain(torch.as_tensor(self.gradient_norm)),
-            "iterations": _plain(torch.as_tensor(self.iterations), whole=True),
+            "gradient_norm": plain(torch.as_tensor(self.gradient_norm)),
+            "iterations": plain(torch.as_tensor(self.iterations), whole=True),
             "ridge": self.ridge,
         }
 
@@ -93,8 +94,8 @@ class BradleyTerry:
         count = len(self.systems)
         columns = {
             "system": list(self.systems) * problems,
-            "rank": pl.Series(_plain(self.rank_values.reshape(-1), whole=True), dtype=pl.Int64),
-            "theta": pl.Series(_plain(self.theta.reshape(-1)), dtype=pl.Float64),
+            "rank": pl.Series(plain(self.rank_values.reshape(-1), whole=True), dtype=pl.Int64),
+            "theta": pl.Series(plain(self.theta.reshape(-1)), dtype=pl.Float64),
         }
         if self.batch_shape:
             columns = {"problem": [p for p in range(problems) for _ in range(count)], **columns}
@@ -304,17 +305,6 @@ def _nested(values: list[Any], shape: Sequence[int]) -> Any:
 
 def _leaves(nested: Any) -> list[str]:
     return [leaf for item in nested for leaf in _leaves(item)] if isinstance(nested, list) else [nested]
-
-
-def _plain(values: Tensor, whole: bool = False) -> Any:
-    def convert(value: Any) -> Any:
-        if isinstance(value, list):
-            return [convert(v) for v in value]
-        if value != value:
-            return None
-        return int(value) if whole else value
-
-    return convert(values.detach().tolist())
 
 
 def _last_if_nan(value: Tensor) -> float:

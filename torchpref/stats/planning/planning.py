@@ -20,6 +20,8 @@ from torch import Tensor
 
 from torchpref.errors import UsageError
 from torchpref.pairwise.preferences import preferences
+from torchpref.runs.measures import ALPHA, LEVEL
+from torchpref.runs.plain import plain
 from torchpref.stats.planning.trial_noise import trial_noise
 from torchpref.stats.significance.corrections import resolve_correction
 from torchpref.stats.significance.effects import check_level, pair_effects, to_tensor
@@ -76,13 +78,13 @@ class Plan:
             {
                 "a": self.systems[a],
                 "b": self.systems[b],
-                "mean": _plain(self.mean[i]),
+                "mean": plain(self.mean[i]),
                 "instances": int(self.instances[i]),
-                "needed": _plain(self.needed[i]),
-                "needed_low": _plain(self.interval[i, 0]),
-                "needed_high": _plain(self.interval[i, 1]),
-                "needed_by_success_rate": _plain(self.success_rate[i]),
-                **{f"needed_with_{k}_trials": _plain(values[i]) for k, values in self.trials.items()},
+                "needed": plain(self.needed[i]),
+                "needed_low": plain(self.interval[i, 0]),
+                "needed_high": plain(self.interval[i, 1]),
+                "needed_by_success_rate": plain(self.success_rate[i]),
+                **{f"needed_with_{k}_trials": plain(values[i]) for k, values in self.trials.items()},
             }
             for i, (a, b) in enumerate(self.pairs.tolist())
         ]
@@ -140,9 +142,9 @@ def plan(
     prefs: Preferences,
     *,
     power: float = 0.8,
-    alpha: float = 0.05,
+    alpha: float = ALPHA,
     correction: str | None = "holm",
-    level: float = 0.95,
+    level: float = LEVEL,
 ) -> Plan:
     """Instances (and trials) needed to separate each pair of systems.
 
@@ -240,11 +242,6 @@ def _moments(prefs: Preferences) -> tuple[NDArray[np.float64], NDArray[np.float6
         square = (weight**2 * clean**2).sum(0) * (weight > 0).sum(0) / weight.sum(0) ** 2
         decided = ((clean != 0) & (weight > 0)).sum(0) / (weight > 0).sum(0)
     return square, decided
-
-
-def _plain(value: Tensor) -> float | None:
-    number = float(value)
-    return number if math.isfinite(number) else None
 
 
 def _count(number: float) -> str:

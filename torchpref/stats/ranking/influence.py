@@ -15,6 +15,7 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
+from torchpref.runs.plain import plain
 from torchpref.stats.bradley_terry.model import BradleyTerry, bradley_terry
 from torchpref.stats.ranking.score_errors import inverse_hessian, pair_squares
 from torchpref.stats.significance.effects import to_tensor
@@ -75,7 +76,7 @@ class Influence:
                 "benchmark": self.benchmarks[i],
                 "instance": self.instances[i],
                 "system": self.systems[int(system[i])] if self.systems else "",
-                "change": _plain(self.change[i, int(system[i])]) if self.systems else None,
+                "change": plain(self.change[i, int(system[i])]) if self.systems else None,
                 "flips": [f"{self.systems[a]} − {self.systems[b]}" for a, b in self.pairs[self.flips[i]].tolist()],
             }
             for i in order.tolist()
@@ -98,8 +99,8 @@ class Influence:
         """Plain values."""
         return {
             "measure": self.measure,
-            "flipped_pairs": _plain(torch.tensor(self.flipped_pairs)),
-            "flip_rate": _plain(torch.tensor(self.flip_rate)),
+            "flipped_pairs": self.flipped_pairs,
+            "flip_rate": plain(self.flip_rate),
             "instances": self.rows(),
         }
 
@@ -174,8 +175,3 @@ def _score_changes(prefs: Preferences, theta: NDArray[np.float64], members: NDAr
         step[lost] = np.nan
         change[rows] = step
     return change
-
-
-def _plain(value: Tensor) -> float | None:
-    number = float(value)
-    return None if np.isnan(number) else number

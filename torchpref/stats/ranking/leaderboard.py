@@ -10,6 +10,7 @@ from jaxtyping import Float, Int
 from torch import Tensor
 
 from torchpref.errors import UsageError
+from torchpref.runs.plain import plain
 
 if TYPE_CHECKING:
     import polars
@@ -88,16 +89,16 @@ class Leaderboard:
         return {
             "rank": int(self.rank[i]),
             "system": name,
-            "score": _plain(self.score[i]),
-            "low": _plain(self.interval[i, 0]),
-            "high": _plain(self.interval[i, 1]),
-            "percentile_low": _plain(self.percentile[i, 0]),
-            "percentile_high": _plain(self.percentile[i, 1]),
+            "score": plain(self.score[i]),
+            "low": plain(self.interval[i, 0]),
+            "high": plain(self.interval[i, 1]),
+            "percentile_low": plain(self.percentile[i, 0]),
+            "percentile_high": plain(self.percentile[i, 1]),
             "rank_low": int(self.rank_interval[i, 0]),
             "rank_high": int(self.rank_interval[i, 1]),
-            "share_first": _plain(self.share_first[i]),
+            "share_first": plain(self.share_first[i]),
             "groups": [number + 1 for number, group in enumerate(self.groups) if name in group],
-            "mean_preference": _plain(self.mean_preference[i]),
+            "mean_preference": plain(self.mean_preference[i]),
             "copeland": int(self.copeland[i]),
             "instances": int(self.instances[i]),
             "reason": self.reasons[i],
@@ -179,11 +180,6 @@ class Leaderboard:
             shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")
             lines.append(f"no interval for {shown}: {reason}")
         return "\n".join(lines)
-
-
-def _plain(value: Tensor) -> float | None:
-    number = float(value)
-    return number if number == number and abs(number) != float("inf") else None
 
 
 def _shown(value: float | None, scale: str) -> str:

@@ -13,6 +13,7 @@ from torch import Tensor
 
 from torchpref.errors import UsageError
 from torchpref.pairwise.square import missing
+from torchpref.runs.measures import ALPHA, LEVEL
 from torchpref.stats.bradley_terry.model import BradleyTerry, bradley_terry
 from torchpref.stats.ranking.leaderboard import SCALES, Leaderboard
 from torchpref.stats.ranking.rank_intervals import rank_intervals
@@ -36,8 +37,8 @@ def rank(
     *,
     bootstrap: int = 2000,
     seed: Seed = 0,
-    level: float = 0.95,
-    alpha: float = 0.05,
+    level: float = LEVEL,
+    alpha: float = ALPHA,
     scale: Literal["log-odds", "elo"] = "log-odds",
     scheme: Literal["bootstrap", "bayesian"] = "bootstrap",
     families: Sequence[Hashable] | None = None,

@@ -10,6 +10,7 @@ import torch
 from numpy.typing import NDArray
 
 from torchpref.errors import UsageError
+from torchpref.runs.measures import LEVEL
 from torchpref.stats.resampling.instances import Units, resampling_units
 
 if TYPE_CHECKING:
@@ -54,7 +55,7 @@ def critical_t(level: float, degrees: NDArray[np.float64] | float) -> NDArray[np
     return np.where(degrees > 0, stdtrit(np.maximum(degrees, 1e-9), (1 + level) / 2), np.inf)
 
 
-def pair_effects(prefs: Preferences, level: float = 0.95, units: Units | None = None) -> Effects:
+def pair_effects(prefs: Preferences, level: float = LEVEL, units: Units | None = None) -> Effects:
     """Δ̄ of every pair with a t interval over instances.
 
     Two instances of the pair's average weight are added to the variance and the centre, one with +m and one with −m, where m

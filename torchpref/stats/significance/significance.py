@@ -16,7 +16,10 @@ from jaxtyping import Bool, Float, Int
 from torch import Tensor
 
 from torchpref.errors import UsageError
+from torchpref.pairwise.square import as_square
+from torchpref.runs.measures import ALPHA, LEVEL
 from torchpref.runs.names import two_names
+from torchpref.runs.plain import plain
 from torchpref.stats.resampling.instances import Seed, resolve_seed
 from torchpref.stats.significance.corrections import CORRECTIONS, adjust, resolve_correction
 from torchpref.stats.significance.effects import check_level, pair_effects, to_tensor
@@ -83,11 +86,8 @@ class Significance:
 
     def square(self, values: Tensor) -> Tensor:
         """A value per pair as a symmetric ``[system, system]`` matrix, NaN on the diagonal."""
-        size = len(self.systems)
-        square = torch.full((size, size), torch.nan, dtype=torch.float64)
-        square[self.pairs[:, 0], self.pairs[:, 1]] = values.double()
-        square[self.pairs[:, 1], self.pairs[:, 0]] = values.double()
-        return square
+        square = as_square(values.double(), self.pairs, len(self.systems), 1)
+        return square.fill_diagonal_(torch.nan)
 
     def __getitem__(self, names: tuple[str, str]) -> dict[str, Any]:
         """One pair, turned so that a mean above 0 prefers the first name."""
@@ -118,7 +118,7 @@ class Significance:
         return {
             "a": self.systems[a],
             "b": self.systems[b],
-            **{key: None if value != value else value for key, value in values.items()},
+            **{key: plain(value) for key, value in values.items()},
             "significant": bool(self.significant[index]),
             "instances": int(self.instances[index]),
             "decided": int(self.decided[index]),
@@ -186,8 +186,8 @@ def significance(
     correction: str | None = "holm",
     *,
     test: Literal["sign-flip", "t"] = "sign-flip",
-    alpha: float = 0.05,
-    level: float = 0.95,
+    alpha: float = ALPHA,
+    level: float = LEVEL,
     flips: int | None = None,
     seed: Seed = 0,
 ) -> Significance:

@@ -1,5 +1,6 @@
 # Every target builds what it needs in $(VENV) from pyproject.toml and constraints.txt; a second call finds it ready.
-#   make test | lint | types | demo | notebooks | docs | bench | clean        make test ARGS="-k bradley -x"
+#   make test | test-all | test-lowest | test-newest | lint | types | demo | notebooks | docs | bench | clean
+#   make test ARGS="-k bradley -x"
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
 .DEFAULT_GOAL := help
@@ -23,10 +24,10 @@ define install
 	@touch $@
 endef
 
-.PHONY: help core test triton test-fast lint types demo notebooks docs bench clean
+.PHONY: help core test test-all test-lowest test-newest triton lint types demo notebooks docs bench clean
 
 help:
-	@sed -n '1,2p' Makefile
+	@sed -n '1,3p' Makefile
 
 $(VENV)/.made:
 	@if [ -z "$(PYTHON)" ]; then \
@@ -59,15 +60,43 @@ $(VENV)/.bench: $(VENV)/.made pyproject.toml constraints.txt
 
 core: $(VENV)/.core
 
+# Kernels are compiled once, before two workers ask for them.
+WARM := $(PY) -W ignore -c "from torchpref.kernels import warm_up; warm_up()"
+TWO := -n 2 --dist loadfile
+
+# What is quick, and property tests on a share of their examples: minutes.
 test: $(VENV)/.test
-	$(PY) -m pytest $(ARGS)
+	$(WARM)
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-quick} $(PY) -m pytest $(TWO) -m "not slow" $(ARGS)
+
+# Everything else: what is slow, and property tests on all of their examples (HYPOTHESIS_PROFILE=nightly: on many more).
+test-all: $(VENV)/.test
+	$(WARM)
+	HYPOTHESIS_PROFILE=$${HYPOTHESIS_PROFILE:-full} $(PY) -m pytest -n 2 --dist worksteal -m "slow or hypothesis" $(ARGS)
+
+# The oldest and the newest versions of what the package itself needs, without any extra; torch is the pinned build.
+# LOWEST_PYTHON and NEWEST_PYTHON choose the interpreter: make test-newest NEWEST_PYTHON=python3.13
+LOWEST_PYTHON ?= $(PYTHON)
+NEWEST_PYTHON ?= $(PYTHON)
+define bounds
+	@test -x .venv-uv/bin/uv || { "$(PYTHON)" -m venv .venv-uv && .venv-uv/bin/python -m pip install --quiet "uv>=0.9" 2>&1 | sed '/ is ignored/d'; }
+	"$(2)" -m venv --clear .venv-$(1)
+	.venv-$(1)/bin/python -m pip install --quiet "$(TORCH)" 2>&1 | sed '/ is ignored/d; /Ignoring/d'
+	UV_FIND_LINKS="$${UV_FIND_LINKS:-$$PIP_FIND_LINKS}" SSL_CERT_FILE="$${SSL_CERT_FILE:-$$PIP_CERT}" .venv-uv/bin/uv pip install --quiet \
+		--python .venv-$(1)/bin/python --resolution $(3) "$(TORCH)" -e . "pytest>=8" "hypothesis>=6.100" "pytest-xdist>=3.6"
+	.venv-uv/bin/uv pip list --quiet --python .venv-$(1)/bin/python | grep -Ei '^(torch|numpy|scipy|numba|polars|jaxtyping|typer|rich) '
+	HYPOTHESIS_PROFILE=quick .venv-$(1)/bin/python -m pytest $(TWO) -m "not slow" -W default $(ARGS)
+endef
+
+test-lowest:
+	$(call bounds,lowest,$(LOWEST_PYTHON),lowest-direct)
+
+test-newest:
+	$(call bounds,newest,$(NEWEST_PYTHON),highest)
 
 # The CUDA kernel, without a GPU: through Triton's interpreter, and compiled ahead of time.
 triton: $(VENV)/.triton
 	$(PY) -m pytest tests/kernels -k "cuda or triton" $(ARGS)
-
-test-fast: $(VENV)/.test
-	$(PY) -m pytest -m "not slow" $(ARGS)
 
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .
@@ -88,4 +117,4 @@ bench: $(VENV)/.bench
 	@for script in benchmarks/*.py; do echo "== $$script"; $(PY) "$$script"; done
 
 clean:
-	rm -rf $(VENV) .venv-core build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-core .venv-uv .venv-lowest .venv-newest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -34,6 +34,17 @@ def test_unknown_name():
         tp.nonsense  # noqa: B018
 
 
+def test_old_paths_still_import_with_a_warning():
+    code = (
+        "import importlib, warnings\nimport torchpref as tp\n"
+        "for old in tp._MOVED:\n    with warnings.catch_warnings(record=True) as caught:\n        warnings.simplefilter('always')\n"
+        "        importlib.import_module(f'torchpref.{old}')\n"
+        "    assert any(f'torchpref.{old}' in str(one.message) and one.category is FutureWarning for one in caught), old\n"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True)
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("old", sorted(tp._MOVED))
 def test_an_old_path_still_imports_with_a_warning(old):
     """For one version; whatever is imported by it, a function of the same name stays callable."""

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from profiles import examples
 from torchpref import Trajectories
 from torchpref.errors import TorchPrefError
 from torchpref.io import read
@@ -70,7 +71,7 @@ def tried(action: Any) -> None:
     assert text
 
 
-@settings(max_examples=400, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=examples(400), suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(damaged(), st.sampled_from(["table", "auto"]))
 def test_damaged_files(tmp_path: Path, data: bytes, format: str) -> None:
     path = tmp_path / "runs.txt"
@@ -123,7 +124,7 @@ def strange(draw: st.DrawFn) -> list[dict[str, Any]]:
     ]
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(strange(), st.booleans(), st.sampled_from(["exclude", "failure"]))
 def test_strange_cells(rows: list[dict[str, Any]], strict: bool, missing: Any) -> None:
     tried(lambda: Trajectories.from_frame(rows, strict=strict, missing=missing))

@@ -17,6 +17,7 @@ from cases import Case, cases
 from exact import MEASURES as JUDGE
 from exact import compare_trials
 from kernels.corpus import KINDS, SHAPES, Kind, assert_same, curves, pairs_of
+from profiles import examples
 from torchpref.errors import DataError
 from torchpref.kernels import reference
 from torchpref.kernels.cpu import choose as cpu
@@ -79,7 +80,7 @@ def test_equals_the_reference_on_the_corpus(kind: Kind, shape: tuple[int, int, i
 
 
 @given(seed=st.integers(0, 2**32), kind=st.sampled_from(KINDS), systems=st.integers(2, 4), jumps=st.integers(0, 40))
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 def test_equals_the_reference_on_longer_curves(seed: int, kind: Kind, systems: int, jumps: int) -> None:
     data = curves(kind, (3, systems, 1, jumps, 50), seed)
     pairs = pairs_of(data)

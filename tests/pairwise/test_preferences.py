@@ -13,6 +13,7 @@ import exact
 import torchpref as tp
 from cases import Case, cases
 from exact import MILLION, Run
+from profiles import examples
 from torchpref.kernels import reference
 from torchpref.pairwise.preferences import all_pairs
 from torchpref.runs.curves import curves, grid_levels
@@ -77,14 +78,14 @@ def check_against_judge(case: Case, prefs: dict[str, tp.Preferences]) -> None:
                     assert torch.isnan(got.delta[i, p])
 
 
-@settings(max_examples=700)
+@settings(max_examples=examples(700))
 @given(cases())
 def test_equals_the_judge(case):
     """At least 2,000 pairs of runs: dips, thirds, one tick, unknown, truncated, unequal trials, missing runs."""
     check_against_judge(case, tp.all_preferences(case.trajectories()))
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(cases(max_trials=2))
 def test_spl_equals_the_judge(case):
     runs = case.trajectories()
@@ -110,7 +111,7 @@ def test_spl_equals_the_judge(case):
 GRIDS = ([0.25, 0.5, 1.0], 4, "uniform(3)")
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(cases(max_instances=1, max_systems=2, max_trials=1, missing=False), st.sampled_from(GRIDS))
 def test_grids_equal_the_judge(case, grid):
     if len(case.runs[0]) < 2:
@@ -133,7 +134,7 @@ def same(one: dict[str, tp.Preferences], two: dict[str, tp.Preferences], measure
         assert torch.equal(one[measure].trial_pairs, two[measure].trial_pairs), measure
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(cases(max_systems=4))
 def test_adding_a_system_changes_no_delta(case):
     """SPL, which has no reference time here, is the exception that DESIGN.md names."""
@@ -147,7 +148,7 @@ def test_adding_a_system_changes_no_delta(case):
         assert torch.equal(whole[measure].sums[:, old], fewer[measure].sums), measure
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(cases(), st.randoms(use_true_random=False))
 def test_order_of_systems_and_instances_changes_nothing(case, random):
     names = [f"s{i}" for i in range(len(case.runs[0]))]
@@ -166,13 +167,13 @@ def test_order_of_systems_and_instances_changes_nothing(case, random):
     assert one["rpp"].tie_rate() == two["rpp"].tie_rate() or one["rpp"].run_pairs == 0
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(cases(), st.integers(1, 4))
 def test_padding_changes_nothing(case, padding):
     same(tp.all_preferences(case.trajectories()), tp.all_preferences(case.trajectories(padding=padding)))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(cases(max_systems=4), st.sampled_from([1, 2, 7, 30]))
 def test_block_size_changes_nothing(case, cells):
     runs = case.trajectories()
@@ -183,7 +184,7 @@ def test_block_size_changes_nothing(case, cells):
         assert torch.equal(getattr(one, name), getattr(two, name)), name
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(cases(), st.sampled_from([2, 3, 1000]))
 def test_multiplying_ticks_changes_nothing(case, factor):
     scaled = Case(
@@ -220,7 +221,7 @@ def both(case: Case) -> tuple[Run, Run]:
     return case.runs[0][0][0], case.runs[0][1][0]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(one_pair)
 def test_law_antisymmetry(case):
     a, b = both(case)
@@ -229,7 +230,7 @@ def test_law_antisymmetry(case):
     assert all(value == 0 for value in deltas(a, a).values())
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(untruncated)
 def test_law_lr_agrees_with_sr(case):
     delta = deltas(*both(case))
@@ -237,7 +238,7 @@ def test_law_lr_agrees_with_sr(case):
         assert delta["lr"] == delta["sr"]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(one_pair)
 def test_law_success_only_makes_the_three_equal(case):
     a, b = (Run(tuple((tick, float(value >= 0.5)) for tick, value in run.points), run.truncated) for run in both(case))
@@ -245,7 +246,7 @@ def test_law_success_only_makes_the_three_equal(case):
     assert delta["lr"] == delta["rpp"] == delta["ipp"]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(untruncated, st.integers(2, 5))
 def test_law_lr_and_rpp_know_only_the_order_of_times(case, power):
     a, b = both(case)
@@ -256,7 +257,7 @@ def test_law_lr_and_rpp_know_only_the_order_of_times(case, power):
     assert before["lr"] == after["lr"] and before["rpp"] == after["rpp"]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(known, st.lists(st.sampled_from([0.2, 0.4, 0.6, 0.9]), max_size=3))
 def test_law_refining_the_grid_leaves_lr_and_rpp(case, extra):
     a, b = both(case)
@@ -283,7 +284,7 @@ def test_finer_grid_changes_ipp():
     assert tp.preferences(runs, "ipp", grid=[0.5, 1.0]).delta.item() == 0.5
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(known, st.data())
 def test_law_dominance(case, data):
     """f ≥ f′ everywhere and f ≠ f′: LR = 1 and RPP > 0 (unless the difference is within the tie rule)."""
@@ -307,7 +308,7 @@ def test_law_dominance(case, data):
         assert delta["lr"] == 0 and delta["rpp"] == 0
 
 
-@settings(max_examples=150)
+@settings(max_examples=examples(150))
 @given(
     cases(max_instances=1, max_systems=3, max_trials=1, missing=False, truncation=False, unknown=False).filter(
         lambda case: len(case.runs[0]) == 3
@@ -378,7 +379,7 @@ def test_means_and_weights():
     assert prefs.tie_rate() == pytest.approx(3 / 9)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(cases())
 def test_split_adds_up_to_the_mean(case):
     prefs = tp.preferences(case.trajectories(), "lr")

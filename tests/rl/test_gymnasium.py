@@ -67,7 +67,7 @@ def play(env: Any, mode: Any, scripts: Any) -> list[Any]:
 
 
 @pytest.mark.parametrize("mode", MODES)
-@pytest.mark.parametrize("kind", ["sync", "async"])
+@pytest.mark.parametrize("kind", ["sync", pytest.param("async", marks=pytest.mark.slow)])
 def test_episodes_are_the_same_under_every_mode(mode: Any, kind: str) -> None:
     make = SyncVectorEnv if kind == "sync" else AsyncVectorEnv
     env = RecordReturns(make([line, line], autoreset_mode=mode))

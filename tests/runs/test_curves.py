@@ -10,11 +10,12 @@ from hypothesis import given, settings
 
 import torchpref as tp
 from cases import cases
+from profiles import examples
 from torchpref.runs.curves import LEVEL_PAD, curves, grid_levels, union_levels
 from torchpref.runs.units import MILLION, NEVER, UNKNOWN
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(cases())
 def test_jumps_are_the_values_that_f_takes(case):
     jumps = curves(case.trajectories())
@@ -30,7 +31,7 @@ def test_jumps_are_the_values_that_f_takes(case):
                 assert jumps.ticks[i, s, t, : len(levels)].tolist() == [UNKNOWN if t is None else t for t in times]
 
 
-@settings(max_examples=100)
+@settings(max_examples=examples(100))
 @given(cases())
 def test_time_to_return(case):
     runs = case.trajectories()

@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 
 import torchpref as tp
 from cases import cases
+from profiles import examples
 from torchpref.runs.names import natural_key
 from torchpref.runs.units import NEVER, UNKNOWN, to_ticks
 
@@ -140,7 +141,7 @@ def test_until():
         example().until(NAN)
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(60))
 @given(cases(truncation=False), st.sampled_from([0.0, 0.1, 0.3, 1.1, 8.0, 1e9]))
 def test_until_equals_cutting_the_points(case, limit):
     from cases import Case
@@ -186,7 +187,7 @@ def test_device_and_repr():
     assert not runs.equals(example(times={"cost": torch.ones(2, 2, 3)}))
 
 
-@settings(max_examples=50)
+@settings(max_examples=examples(50))
 @given(cases(), st.integers(0, 3))
 def test_padding_makes_no_difference_to_equality(case, padding):
     assert case.trajectories().equals(case.trajectories(padding=padding))

@@ -37,7 +37,7 @@ def two_names(key: Any, example: str) -> tuple[str, str]:
     """The two names in ``result[first, second]``; anything else is a UsageError that shows the example."""
     if not isinstance(key, tuple) or len(key) != 2:
         raise UsageError(f"two names are needed, such as {example}; got {key!r}")
-    return str(key[0]), str(key[1])
+    return key
 
 
 def matching(names: Sequence[str], wanted: str | Sequence[str], what: str) -> list[int]:

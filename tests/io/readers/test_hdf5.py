@@ -11,7 +11,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-import h5py
 import numpy as np
 import pytest
 from reader_logs import Read, log
@@ -19,6 +18,8 @@ from test_fuzz import damaged
 
 from torchpref.errors import DataError
 from torchpref.io.files import hdf5
+
+h5py = pytest.importorskip("h5py", reason="needs the extra minari")
 
 HANGS = [(12, 4246722672, 46936), (8, 332935112, 24778)]
 """Damage after which HDF5 1.14 looks for an attribute for ever."""

@@ -3,12 +3,13 @@
 import sys
 from pathlib import Path
 
-import h5py
 import numpy as np
 import pytest
 from reader_logs import Read, log, put
 
 from torchpref.errors import DataError, MissingExtraError, UsageError
+
+h5py = pytest.importorskip("h5py", reason="needs the extra minari")
 
 SYSTEM = "toy/demo-v0"
 

@@ -7,16 +7,18 @@ import sys
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import polars as pl
-import pyarrow as pa
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cases import cases
+from profiles import examples
 from torchpref import DataError, Trajectories
+
+pd = pytest.importorskip("pandas")
+pa = pytest.importorskip("pyarrow")
 
 NAN = float("nan")
 TABLE = {
@@ -111,7 +113,7 @@ def test_a_frame_and_its_columns_are_named_in_messages() -> None:
         Trajectories.from_frame(twice)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(cases(), st.sampled_from(["steps", "cost", "seconds", "moves"]))
 def test_a_round_trip_changes_nothing(case: Any, clock: str) -> None:
     resolution = 1.0 if clock == "steps" else 1e-6

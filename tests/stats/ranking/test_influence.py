@@ -38,7 +38,8 @@ def test_flips_are_counted():
     found = influence(preferences_of(delta, unit=10**6))
     assert found.flips.tolist() == [[True, False, False], [False, False, False], [False, False, False]]
     assert found.flipped_pairs == pytest.approx(1 / 3) and found.flip_rate == pytest.approx(1 / 9)
-    assert found.rows()[0]["instance"] == "instance-1" or found.change.isnan().all()
+    # The first two pairs are far from balanced, the third is tied: with few instances there are no scores to change.
+    assert [row["instance"] for row in found.rows()][:1] == ["instance-1"]
 
 
 def test_one_trial_of_a_ternary_measure_never_flips():

@@ -31,11 +31,7 @@ def test_systems_that_cannot_be_told_apart_have_all_ranks():
 def test_too_few_instances_say_nothing_and_constant_differences_need_enough():
     assert intervals(ternary(2, 3, 0, spread=9)).tolist() == [[1, 3]] * 3
     always = np.ones((30, 3), dtype=np.int64)
-    assert intervals(always).tolist() == [[1, 3]] * 3 or intervals(always).tolist() == [
-        [1, 1],
-        [2, 2],
-        [3, 3],
-    ]
+    assert intervals(always).tolist() == [[1, 3]] * 3
 
 
 def test_the_critical_value_is_that_of_the_largest_t_statistic():

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from profiles import examples
 from torchpref.errors import UsageError
 from torchpref.stats.sequential.betting import (
     log_wealth,
@@ -58,7 +59,7 @@ def test_wins_needed(evidence, wins):
         assert np.exp(log_wealth(counts(least, losses))) >= evidence > np.exp(log_wealth(counts(least - 1, losses)))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     st.lists(st.fractions(-1, 3, max_denominator=12), min_size=1, max_size=14),
     st.sampled_from([Fraction(1), Fraction(1, 2)]),
@@ -102,7 +103,7 @@ def test_many_paths_at_once_are_the_paths_one_by_one():
     assert log_wealth(np.zeros((2, 0))).tolist() == [0.0, 0.0]
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(st.integers(1, 7), st.integers(-3, 3))
 def test_a_fair_game_keeps_its_expectation(bets, tenths):
     """The mean of the wealth over all equally likely paths of a mean at the bound is 1; exactly, as fractions."""
@@ -145,7 +146,7 @@ def test_without_replacement_worked_examples():
     assert np.isinf(wealth[5:]).all() and not np.isinf(wealth[:5]).any()
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=examples(50), deadline=None)
 @given(st.lists(st.integers(-4, 4), min_size=2, max_size=7))
 def test_without_replacement_expectation(values):
     """Over all orders of values that add up to 0 the mean wealth of either bet is at most 1 after every draw."""

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 import torchpref as tp
 import torchpref.stats.significance.permutations as module
 import torchpref.stats.significance.relabelling as exact_module
+from profiles import examples
 from samples import graded_runs
 from torchpref.pairwise.run_sums import run_presence, run_sums
 from torchpref.stats.significance.permutations import permutation_counts, unequal_trials
@@ -151,7 +152,7 @@ def test_only_the_seed_matters(monkeypatch):
     assert not torch.equal(permutation_counts(prefs, 700, 4).extreme, whole.extreme)
 
 
-@settings(max_examples=15)
+@settings(max_examples=examples(15))
 @given(st.integers(0, 1000), st.sampled_from(["sr", "pr", "spl", "lr", "rpp", "ipp"]))
 def test_sums_of_single_runs_are_the_sums_of_the_preferences(seed, measure):
     runs = graded_runs(instances=5, systems=3, trials=3, seed=seed, missing=0.3)

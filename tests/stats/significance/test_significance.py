@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import torchpref as tp
+from profiles import examples
 from samples import graded_runs, preferences_of, ternary
 from torchpref.errors import UsageError
 from torchpref.stats.significance.corrections import adjust
@@ -52,7 +53,7 @@ def test_every_way_to_a_p_value_is_taken():
     assert set(tests.methods) | set(without.methods) <= set(METHODS)
 
 
-@settings(max_examples=20)
+@settings(max_examples=examples(20))
 @given(st.integers(0, 10_000))
 def test_simulation_and_exact_ways_agree(seed):
     rng = np.random.default_rng(seed)

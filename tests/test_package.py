@@ -37,7 +37,8 @@ def test_unknown_name():
 def test_old_paths_still_import_with_a_warning():
     code = (
         "import importlib, warnings\nimport torchpref as tp\n"
-        "for old in tp._MOVED:\n    with warnings.catch_warnings(record=True) as caught:\n        warnings.simplefilter('always')\n"
+        "for old in tp._MOVED:\n    with warnings.catch_warnings(record=True) as caught:\n"
+        "        warnings.simplefilter('always')\n"
         "        importlib.import_module(f'torchpref.{old}')\n"
         "    assert any(f'torchpref.{old}' in str(one.message) and one.category is FutureWarning for one in caught), old\n"
     )

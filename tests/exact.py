@@ -1,4 +1,4 @@
-"""The judge: DESIGN.md's definitions read aloud, slow and exact, in whole numbers and fractions.
+"""The judge: the definitions of docs/definitions.md read aloud, slow and exact, in whole numbers and fractions.
 
 Nothing here is shared with the package. A run is given as its points (time, return) in the order of its steps, a time of
 None being one that the log does not give; a truncated run was stopped by its limit at the time of its last point.

@@ -14,7 +14,7 @@ from torchpref.evaluation.evaluate import evaluate
 from torchpref.evaluation.result import Evaluation
 from torchpref.runs.measures import MEASURES
 
-#: The contract of DESIGN.md, section 5.
+#: The keys that users rely on.
 TOP = {"version", "clock", "options", "seed", "systems", "n_instances", "n_shared", "judge", "measures", "audit"}
 MEASURE = {"status", "theta", "interval", "rank", "mean_preference", "tie_rate", "benchmarks"}
 

@@ -21,7 +21,7 @@ from torchpref.runs.curves import curves, grid_levels
 Q, H, T, U = Fraction(1, 4), Fraction(1, 2), Fraction(3, 4), None
 THIRD, TWO_THIRDS = 1 / 3, 2 / 3
 
-# DESIGN.md's worked examples: points of A, points of B, LR, RPP, IPP in millionths.
+# Worked examples: points of A, points of B, LR, RPP, IPP in millionths.
 EXAMPLES = [
     ([(2, 1)], [(100, 1)], 1, 1, 1),
     ([(9, H)], [(90, T)], -1, Q, Q),
@@ -137,7 +137,7 @@ def same(one: dict[str, tp.Preferences], two: dict[str, tp.Preferences], measure
 @settings(max_examples=examples(100))
 @given(cases(max_systems=4))
 def test_adding_a_system_changes_no_delta(case):
-    """SPL, which has no reference time here, is the exception that DESIGN.md names."""
+    """SPL, which has no reference time here, is the exception."""
     whole = tp.all_preferences(case.trajectories())
     without = Case([list(row[:-1]) for row in case.runs])
     if not without.runs[0]:
@@ -278,7 +278,7 @@ def test_the_tie_rule_is_ten_millionths(levels, wanted):
 
 
 def test_finer_grid_changes_ipp():
-    """The trap that DESIGN.md names: an interval split where neither curve moves leaves a piece that ties."""
+    """A trap: an interval split where neither curve moves leaves a piece that ties."""
     runs = pair_of(run_of([(2, 1)]), run_of([(4, 1)])).trajectories(clock="steps")
     assert tp.preferences(runs, "ipp").delta.item() == 1
     assert tp.preferences(runs, "ipp", grid=[0.5, 1.0]).delta.item() == 0.5

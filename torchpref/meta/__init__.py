@@ -1,6 +1,6 @@
 """Meta-evaluation: is a measure valid, reliable, sensitive and free of bias on given data?
 
-:func:`meta_evaluate` gives every figure of section 3 of DESIGN.md with an interval; :func:`explain` says what a figure means.
+:func:`meta_evaluate` gives every figure of docs/definitions.md with an interval; :func:`explain` says what a figure means.
 """
 
 from torchpref.meta.definitions import DEFINITIONS, FIGURES, explain

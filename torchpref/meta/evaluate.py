@@ -48,7 +48,7 @@ def meta_evaluate(
     seed: Seed = 0,
     progress: bool | Report = False,
 ) -> MetaEvaluation:
-    """Every figure of section 3 of DESIGN.md, over all instances and per benchmark.
+    """Every figure of docs/definitions.md, over all instances and per benchmark.
 
     Args:
         runs: the runs.

@@ -1,4 +1,4 @@
-"""The figures of section 3 of DESIGN.md for many replicates at once.
+"""The figures of docs/definitions.md for many replicates at once.
 
 A replicate is a row of whole weights over instances; the data themselves are the row of ones.
 """

@@ -1,7 +1,7 @@
 """Rewards from preferences: how much sooner than its rivals a rollout reached each level of return.
 
 The reward of a rollout is the mean of Δ against the other rollouts of its group, or against a fixed pool, anchored on
-success by default. Everything is computed on the input's device and nothing waits for it. DESIGN.md section 4; the
+success by default. Everything is computed on the input's device and nothing waits for it. docs/rl.md shows how; the
 measures are those of *Offline Preference-Based Trajectory Evaluation*, arXiv 2606.17541.
 """
 

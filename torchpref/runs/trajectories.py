@@ -1,6 +1,6 @@
 """Runs of agents as padded return tensors: levels in millionths, times in ticks, names and what is missing.
 
-DESIGN.md's section 2 in integers: levels are rounded to millionths once, when data enter, and times to ticks of the
+docs/definitions.md in integers: levels are rounded to millionths once, when data enter, and times to ticks of the
 clock's resolution. From then on nothing is rounded again, so differences are exact and sums do not depend on order.
 
 Three things that look alike are kept apart: a run that is missing (``present`` is False), a run without a step

@@ -1,6 +1,6 @@
 """The tidy table: the one shape in which every reader hands over its rows.
 
-Columns (DESIGN.md, section 5): ``system``, ``instance``; optional ``benchmark``, ``trial``, ``step``, ``truncated``,
+Columns: ``system``, ``instance``; optional ``benchmark``, ``trial``, ``step``, ``truncated``,
 ``reference_time``, ``families``; any of the clocks; one of ``return``, ``reward``, ``score``, ``success``, with
 ``max_score`` for rewards and scores. Three layouts: a row per step, a row per run, or a row per run with list cells.
 """

@@ -10,14 +10,10 @@ from typing import Any
 from torchpref.errors import UsageError
 
 
-def natural_key(name: str) -> tuple[tuple[int, int, str, str], ...]:
+def natural_key(name: str) -> list[tuple[int, str, str]]:
     """Sort key under which ``task-9`` comes before ``task-10``; digits count by their number, however many they are."""
-    parts = re.split("([0-9]+)", name)
-    return tuple(
-        (0, len(bare := part.lstrip("0")), bare, part) if place % 2 else (1, 0, part, "")
-        for place, part in enumerate(parts)
-        if place % 2 or part or place == len(parts) - 1
-    )
+    parts = re.split("([0-9]+)", name)  # text and digits in turns: bare numbers by length, then by digits
+    return [(len(part.lstrip("0")) * (place % 2), part.lstrip("0"), part) for place, part in enumerate(parts)]
 
 
 def name_hint(wanted: str, names: Sequence[str], what: str) -> str:

@@ -140,15 +140,9 @@ def _tilts(
 
 def fast_length(least: int) -> int:
     """The least number of the form 2^a 3^b 5^c that is even and at least ``least``."""
-    best = 1 << (least - 1).bit_length() if least > 2 else 2
-    for five in (1, 5, 25, 125):
-        for three in (1, 3, 9, 27, 81):
-            odd = five * three
-            length = 2 * odd
-            while length < least:
-                length *= 2
-            best = min(best, length)
-    return best
+    from scipy.fft import next_fast_len
+
+    return 2 * int(next_fast_len(max(1, -(-least // 2)), real=True))
 
 
 def enumerated_p(values: NDArray[np.float64]) -> NDArray[np.float64]:

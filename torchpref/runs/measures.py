@@ -16,9 +16,9 @@ from torchpref.errors import UsageError
 TIE_TOLERANCE = 10
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Measure:
-    """What a measure is called and how its Δ is stored.
+    """What a measure is called, how its Δ is stored, and how it looks.
 
     Attributes:
         name: short name, as used in calls, tables and JSON.
@@ -27,6 +27,9 @@ class Measure:
         tolerance: the largest |Δ| in those parts that counts as a tie.
         temporal: whether it depends on the clock.
         ternary: whether Δ of two runs is one of -1, 0, 1.
+        curve: whether it compares whole curves, by a column of the kernels' sums, instead of one number per run.
+        colour: of lines and bars in every picture.
+        marker: of points in every picture, as matplotlib names it.
         description: what Δ > 0 means, in a sentence.
     """
 
@@ -36,55 +39,86 @@ class Measure:
     tolerance: int
     temporal: bool
     ternary: bool
+    curve: bool
+    colour: str
+    marker: str
     description: str
 
 
+#: In the order of tables. Colours are Okabe and Ito's without black and yellow, which vanish on one kind of page.
 _ALL = (
-    Measure("sr", "success rate", 1, 0, False, True, "A succeeds where B does not."),
     Measure(
-        "pr",
-        "partial return",
-        1_000_000,
-        TIE_TOLERANCE,
-        False,
-        False,
-        "A ends at a higher return than B; time is ignored.",
+        name="sr",
+        title="success rate",
+        unit=1,
+        tolerance=0,
+        temporal=False,
+        ternary=True,
+        curve=False,
+        colour="#E69F00",
+        marker="P",
+        description="A succeeds where B does not.",
     ),
     Measure(
-        "spl",
-        "success weighted by path length",
-        10**12,
-        0,
-        True,
-        False,
-        "A succeeds closer to the reference time than B; what happens short of success is ignored.",
+        name="pr",
+        title="partial return",
+        unit=1_000_000,
+        tolerance=TIE_TOLERANCE,
+        temporal=False,
+        ternary=False,
+        curve=False,
+        colour="#CC79A7",
+        marker="D",
+        description="A ends at a higher return than B; time is ignored.",
     ),
     Measure(
-        "lr",
-        "lexicographic return",
-        1,
-        0,
-        True,
-        True,
-        "at the highest level where they differ, A gets there sooner: success first, then speed, then how far.",
+        name="spl",
+        title="success weighted by path length",
+        unit=10**12,
+        tolerance=0,
+        temporal=True,
+        ternary=False,
+        curve=False,
+        colour="#56B4E9",
+        marker="v",
+        description="A succeeds closer to the reference time than B; what happens short of success is ignored.",
     ),
     Measure(
-        "rpp",
-        "return-paired preference",
-        1_000_000,
-        TIE_TOLERANCE,
-        True,
-        False,
-        "the share of the return scale on which A is sooner, less the share on which B is.",
+        name="lr",
+        title="lexicographic return",
+        unit=1,
+        tolerance=0,
+        temporal=True,
+        ternary=True,
+        curve=True,
+        colour="#D55E00",
+        marker="s",
+        description="at the highest level where they differ, A gets there sooner: success first, then speed, then how far.",
     ),
     Measure(
-        "ipp",
-        "interval-paired preference",
-        1_000_000,
-        TIE_TOLERANCE,
-        True,
-        False,
-        "like RPP, on the time taken from each level to the next; a curve that is better everywhere can still lose here.",
+        name="rpp",
+        title="return-paired preference",
+        unit=1_000_000,
+        tolerance=TIE_TOLERANCE,
+        temporal=True,
+        ternary=False,
+        curve=True,
+        colour="#0072B2",
+        marker="o",
+        description="the share of the return scale on which A is sooner, less the share on which B is.",
+    ),
+    Measure(
+        name="ipp",
+        title="interval-paired preference",
+        unit=1_000_000,
+        tolerance=TIE_TOLERANCE,
+        temporal=True,
+        ternary=False,
+        curve=True,
+        colour="#009E73",
+        marker="^",
+        description="like RPP, on the time taken from each level to the next; a curve that is better everywhere can still "
+        "lose here.",
     ),
 )
 _BY_NAME = {measure.name: measure for measure in _ALL}
@@ -94,7 +128,7 @@ MEASURES: tuple[str, ...] = tuple(_BY_NAME)
 #: Those that depend on the clock.
 TEMPORAL: tuple[str, ...] = tuple(measure.name for measure in _ALL if measure.temporal)
 #: Those that compare whole curves, in the order in which the kernels compute them.
-CURVE_MEASURES: tuple[str, ...] = ("lr", "rpp", "ipp")
+CURVE_MEASURES: tuple[str, ...] = tuple(measure.name for measure in _ALL if measure.curve)
 
 
 #: The measure that judges where none is named: the one with the best worst case, and success comes first in it. Training

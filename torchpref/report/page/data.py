@@ -10,7 +10,7 @@ import numpy as np
 
 from torchpref.report.numbers import printable
 from torchpref.runs.curves import LEVEL_PAD, curves
-from torchpref.runs.measures import describe
+from torchpref.runs.measures import CURVE_MEASURES, MEASURES, describe
 from torchpref.runs.units import MILLION, UNKNOWN
 
 if TYPE_CHECKING:
@@ -98,7 +98,7 @@ def _significant(value: float | None) -> float | None:
 
 def _add_deltas(result: EvaluationLike, data: dict[str, Any], left: int) -> int:
     """Δ of every instance and pair of systems for as many measures, then systems, as fit; returns the bytes used."""
-    wanted = dict.fromkeys((result.judge, "lr", "rpp", "ipp", "spl", "pr", "sr"))
+    wanted = dict.fromkeys((result.judge, *CURVE_MEASURES, *reversed(MEASURES)))
     available = [name for name in wanted if _has_preferences(result, name)]
     count, instances = len(result.systems), len(result.runs.instances)
     if not available or count < 2:

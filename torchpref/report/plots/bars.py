@@ -11,7 +11,6 @@ from torchpref.report.plots.style import (
     COLOURS,
     FIRST,
     GREY,
-    MEASURE_COLOURS,
     SECOND,
     caption,
     label_width,
@@ -46,7 +45,7 @@ def tie_rates(result: EvaluationLike | Mapping[str, float], ax: Axes | None = No
         if np.isnan(rate):
             ax.annotate("not compared", (0, place), (4, 0), textcoords="offset points", va="center", fontsize=8)
             continue
-        ax.barh(place, 100 * rate, color=MEASURE_COLOURS[measure], height=0.7)
+        ax.barh(place, 100 * rate, color=describe(measure).colour, height=0.7)
         ax.annotate(
             f"{100 * rate:.1f} %", (100 * rate, place), (4, 0), textcoords="offset points", va="center", fontsize=8
         )

@@ -10,7 +10,6 @@ import numpy as np
 from torchpref.errors import UsageError
 from torchpref.report.plots.style import (
     GREY,
-    MEASURE_COLOURS,
     caption,
     legend,
     line_style,
@@ -19,6 +18,7 @@ from torchpref.report.plots.style import (
     short,
     spread,
 )
+from torchpref.runs.measures import describe
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -123,13 +123,12 @@ def saturation(series: Mapping[str, Series], label: str = "discriminative power 
 
 
 def _measure_lines(ax: Axes, series: Mapping[str, Series]) -> None:
-    markers = dict(zip(MEASURE_COLOURS, "os^DvP", strict=True))
     for measure, values in series.items():
         x, y = 100 * np.asarray(values[0], dtype=float), 100 * np.asarray(values[1], dtype=float)
-        colour = MEASURE_COLOURS[measure]
-        ax.plot(x, y, color=colour, marker=markers[measure], ms=4, lw=1.5, label=measure.upper())
+        look = describe(measure)
+        ax.plot(x, y, color=look.colour, marker=look.marker, ms=4, lw=1.5, label=measure.upper())
         if len(values) == 3:
             limits = 100 * np.asarray(values[2], dtype=float).reshape(-1, 2)
-            ax.fill_between(x, limits[:, 0], limits[:, 1], color=colour, alpha=0.15, linewidth=0)
+            ax.fill_between(x, limits[:, 0], limits[:, 1], color=look.colour, alpha=0.15, linewidth=0)
     ax.set_ylim(-3, 103)
     plain_frame(ax, grid="both")

@@ -25,8 +25,6 @@ GREY = "#8C8C8C"
 DASHES = ("-", "--", "-.", ":")
 #: Marks that go with the dashes.
 MARKERS = ("o", "s", "^", "D")
-#: A colour per measure, the same in every picture.
-MEASURE_COLOURS = dict(zip(("rpp", "lr", "ipp", "pr", "spl", "sr"), COLOURS, strict=True))
 #: Diverging from the second system's colour over white to the first's.
 PREFERENCE_MAP = ("#B34700", "#F5A76C", "#F7F7F7", "#6CB3DB", "#00558C")
 

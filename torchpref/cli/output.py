@@ -6,11 +6,11 @@ import codecs
 import json
 import os
 import sys
-import tempfile
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchpref.errors import UsageError
+from torchpref.io.files.whole import written_whole
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -162,40 +162,10 @@ def write_text(path: str, text: str, option: str = "--json") -> None:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
             return
-        _replace(os.path.realpath(path), text)
+        with written_whole(path) as partial:
+            partial.write_text(text, encoding="utf-8")
     except OSError as error:
         raise UsageError(f"{option} {path}: cannot be written ({error.strerror or error})") from error
-
-
-def _replace(path: str, text: str) -> None:
-    handle, temporary = tempfile.mkstemp(prefix=f".{os.path.basename(path)}.", dir=os.path.dirname(path))
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8") as file:
-            file.write(text)
-            file.flush()
-            os.fsync(file.fileno())
-        os.chmod(temporary, _mode(path))
-        os.replace(temporary, path)
-    except BaseException:
-        _remove(temporary)
-        raise
-
-
-def _mode(path: str) -> int:
-    """Permissions of the file that is replaced, or those that a new file gets."""
-    try:
-        return os.stat(path).st_mode & 0o777
-    except FileNotFoundError:
-        mask = os.umask(0)
-        os.umask(mask)
-        return 0o666 & ~mask
-
-
-def _remove(path: str) -> None:
-    try:
-        os.unlink(path)
-    except FileNotFoundError:
-        pass
 
 
 def to_json(record: Any) -> str:

@@ -7,13 +7,13 @@ bit. What the reader noticed about the logs does not travel with the table.
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from torchpref.errors import DataError, UsageError
+from torchpref.io.files.whole import written_whole
 from torchpref.runs.findings import Finding
 
 if TYPE_CHECKING:
@@ -140,30 +140,15 @@ def _arranged(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _write(frame: pl.DataFrame, target: Path, ending: str) -> None:
     try:
-        descriptor, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.absolute().parent)
-        os.close(descriptor)
+        with written_whole(target) as partial:
+            if ending == ".parquet":
+                frame.write_parquet(partial)
+            elif ending in (".csv", ".tsv"):
+                _flat(frame).write_csv(partial, separator="\t" if ending == ".tsv" else ",")
+            else:
+                frame.write_ndjson(partial)
     except OSError as error:
         raise DataError(f"{target}: cannot be written ({error.strerror or error})") from error
-    partial = Path(name)
-    try:
-        if ending == ".parquet":
-            frame.write_parquet(partial)
-        elif ending in (".csv", ".tsv"):
-            _flat(frame).write_csv(partial, separator="\t" if ending == ".tsv" else ",")
-        else:
-            frame.write_ndjson(partial)
-        os.chmod(partial, 0o666 & ~_umask())
-        os.replace(partial, target)
-    except OSError as error:
-        raise DataError(f"{target}: cannot be written ({error.strerror or error})") from error
-    finally:
-        partial.unlink(missing_ok=True)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
 
 
 def _flat(frame: pl.DataFrame) -> pl.DataFrame:

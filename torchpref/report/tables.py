@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 from rich.console import RenderableType
 from rich.table import Table
@@ -103,6 +103,21 @@ def _title(name: str) -> str:
     return f"{name.upper():<3}  {describe(name).title}"
 
 
+def _columns(result: EvaluationLike) -> list[tuple[str | tuple[str, str], Callable[[dict[str, Any]], object]]]:
+    """The columns of a leaderboard: the head, and what stands in the cell of a row."""
+    time = (f"median\n{result.clock}", lambda row: amount(row["median_time"]))
+    return [
+        ("rank", lambda row: row["rank"]),
+        (("system", "<"), lambda row: row["system"]),
+        ("score", lambda row: signed(row["score"])),
+        ("mean\npref.", lambda row: signed(row["mean_preference"])),
+        ("success\nrate", lambda row: percent(row["success_rate"])),
+        ("partial\nreturn", lambda row: plain(row["partial_return"])),
+        *([time] if result.known_times else []),
+        ("inst.", lambda row: row["instances"]),
+    ]
+
+
 def _board(result: EvaluationLike, name: str) -> list[RenderableType]:
     measured = result[name]
     by = f", by {measured.clock}" if measured.clock and result.known_times else ""
@@ -110,15 +125,10 @@ def _board(result: EvaluationLike, name: str) -> list[RenderableType]:
     title = heading(f"{name.upper()}, {describe(name).title}{by}", role)
     if measured.preferences is None:
         return [title, Text(printable(measured.status))]
-    columns: list[str | tuple[str, str]] = ["rank", ("system", "<"), "score", "mean\npref."]
-    columns += ["success\nrate", "partial\nreturn"]
-    columns += [f"median\n{result.clock}"] if result.known_times else []
-    board = table(*columns, "inst.")
+    columns = _columns(result)
+    board = table(*(head for head, _ in columns))
     for row in result.rows(name):
-        cells = [row["rank"], row["system"], signed(row["score"]), signed(row["mean_preference"])]
-        cells += [percent(row["success_rate"]), plain(row["partial_return"])]
-        cells += [amount(row["median_time"])] if result.known_times else []
-        add(board, *cells, row["instances"])
+        add(board, *(cell(row) for _, cell in columns))
     parts = [title, board]
     if measured.status != "ok":
         parts.append(Text(printable(f"Scores: {measured.status}"), style="yellow"))

@@ -138,6 +138,9 @@ def _reads(given: str, path: str) -> bool:
     """Whether reading ``given``, a file, a folder or a pattern, reads the file ``path``."""
     import glob
 
+    from torchpref.io.files.walk import split_name
+
+    given = os.fspath(split_name(given)[1])
     target = os.path.realpath(path)
     for each in [given] if os.path.exists(given) else glob.glob(given, recursive=True):
         real = os.path.realpath(each)

@@ -19,7 +19,7 @@ from torchpref.runs.findings import Finding
 if TYPE_CHECKING:
     import polars as pl
 
-    from torchpref.io.reading import PathsLike
+    from torchpref.io.files.walk import PathsLike
     from torchpref.runs.tidy.columns import ColumnsLike
     from torchpref.runs.tidy.where import WhereLike
 
@@ -111,7 +111,7 @@ def convert(
         UsageError: an ending that is not known, or an output that is among the inputs.
         DataError: the logs cannot be used, or the file cannot be written.
     """
-    from torchpref.io.files.walk import walk
+    from torchpref.io.files.walk import named_paths, walk
     from torchpref.io.reading import read_tidy
 
     target = Path(os.path.expanduser(os.fspath(output)))
@@ -120,7 +120,9 @@ def convert(
         raise UsageError(f"{target}: the ending chooses the kind of table; use one of {', '.join(OUTPUTS)}")
     if target.is_dir():
         raise UsageError(f"{target}: a folder; name the file to write")
-    if target.exists() and any(os.path.samefile(source.path, target) for source in walk(paths)):
+    if target.exists() and any(
+        os.path.samefile(source.path, target) for _, given in named_paths(paths) for source in walk(given)
+    ):
         raise UsageError(f"{target}: is one of the files to read; write to another name")
     tidy = read_tidy(paths, format, columns=columns, where=where, encoding=encoding, **options)
     frame = _arranged(tidy.frame)

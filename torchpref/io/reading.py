@@ -10,7 +10,9 @@ from typing import TYPE_CHECKING, Any, Literal
 from torchpref.errors import DataError, UsageError
 from torchpref.io.detect import detect_format, select_format
 from torchpref.io.files.source import Source
-from torchpref.io.files.walk import walk
+from torchpref.io.files.walk import PathsLike, named_paths, walk
+from torchpref.io.joining import joined, under_name
+from torchpref.io.logs.runs import settled
 from torchpref.runs.tidy.columns import parse_columns
 from torchpref.runs.tidy.refine import refine
 from torchpref.runs.tidy.schema import Tidy
@@ -22,15 +24,12 @@ if TYPE_CHECKING:
     from torchpref.runs.trajectories import Trajectories
     from torchpref.runs.units import ZeroTime
 
-PathsLike = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
-
-
 TABLE = "table"
 _NO_LOG = " (read as a table, for no log format was recognised)"
 
 
 def read(
-    paths: PathsLike,
+    paths: PathsLike | Any,
     format: str = "auto",
     *,
     clock: str | None = None,
@@ -46,13 +45,15 @@ def read(
     """Read runs from logs or tables.
 
     Args:
-        paths: files, folders or patterns such as ``"logs/*.jsonl"``; one or several.
+        paths: files, folders or patterns such as ``"logs/*.jsonl"``, one or several; ``{"base": path, "new": path}`` or
+            ``"base=path"`` names the system of what lies there. A table in memory is read as
+            :meth:`torchpref.Trajectories.from_frame` reads it.
         format: ``"auto"`` recognises the format by content; ``"table"`` for CSV, TSV, JSON, JSON lines, Parquet and Arrow; or
             the name of a log format.
         clock: the clock that is meant where none is named later.
         columns: names of columns in the words of the tidy table: ``{"system": "model", "instance": "split+task_id"}``, where
             ``+`` joins columns, or the same as text, ``"system=model,instance=split+task_id"``. ``@file`` and ``@folder`` stand
-            for the names of the file and its folder; ``max_score`` may be a number.
+            for the names of the file and its folder, ``@folder-1`` for the folder one higher; ``max_score`` may be a number.
         where: rows to keep: ``{"env": "bash"}`` or ``["env=bash", "system!=*/*"]``; all must hold.
         strict: raise where a value would be repaired (clipped, held, filled).
         zero_time: ``"unknown"`` takes a level at exactly 0 seconds, tokens or cost to be at an unknown time; ``"keep"`` does
@@ -69,6 +70,21 @@ def read(
     from torchpref.runs.tidy.build import build
     from torchpref.runs.trajectories import Trajectories
 
+    if not is_paths(paths):
+        if options or encoding is not None or format not in ("auto", TABLE):
+            raise UsageError(
+                f"a {type(paths).__name__} in memory is a table, and has no format, encoding or further options"
+            )
+        return Trajectories.from_frame(
+            paths,
+            clock=clock,
+            columns=columns,
+            where=where,
+            strict=strict,
+            zero_time=zero_time,
+            resolution=resolution,
+            missing=missing,
+        )
     tidy = read_tidy(paths, format, columns=columns, where=where, encoding=encoding, **options)
     fields = build(tidy, clock=clock, strict=strict, zero_time=zero_time, resolution=resolution, missing=missing)
     return Trajectories.from_integers(**fields)
@@ -98,15 +114,52 @@ def read_sources(
 ) -> Tidy:
     """Tidy rows of logs or tables; see :func:`torchpref.io.read`."""
     mapping, conditions = parse_columns(columns), parse_where(where)
-    sources = walk(paths)
-    if format == TABLE:
-        return _table(sources, mapping, conditions, encoding, options)
-    found = detect_format(sources) if format == "auto" else select_format(format, sources)
-    if found.reader is None:
-        return _table(found.sources, mapping, conditions, encoding, options, _NO_LOG)
-    tidy = found.reader.read(found.sources, options)
-    tidy = replace(tidy, findings=(*found.findings, *tidy.findings), place=_place(found.sources))
-    return refine(tidy, mapping, conditions)
+    groups = named_paths(paths)
+    if any(name is not None for name, _ in groups) and "system" in mapping:
+        raise UsageError(
+            f"the system is named twice, by NAME=PATH and by columns system={mapping['system']}; leave one of them out"
+        )
+    read = [_group(name, walk(given), format, mapping, conditions, encoding, options) for name, given in groups]
+    return read[0] if len(read) == 1 else joined(read)
+
+
+def is_paths(paths: Any) -> bool:
+    """Whether what is to be read is paths, as opposed to a table in memory."""
+    if isinstance(paths, str | os.PathLike):
+        return True
+    if isinstance(paths, Mapping):
+        given = list(paths.values())
+        if not given or not all(isinstance(value, str | os.PathLike | list | tuple) for value in given):
+            return False
+        one = [path for value in given for path in (value if isinstance(value, list | tuple) else [value])]
+        several = any(isinstance(value, list | tuple) for value in given)
+        return all(isinstance(path, str | os.PathLike) for path in one) and (
+            not several or all(os.path.lexists(os.path.expanduser(path)) for path in one)
+        )
+    return isinstance(paths, list | tuple | set | frozenset) and all(isinstance(p, str | os.PathLike) for p in paths)
+
+
+def _group(
+    name: str | None,
+    sources: Sequence[Source],
+    format: str,
+    mapping: Mapping[str, str],
+    conditions: Sequence[Condition],
+    encoding: str | None,
+    options: Mapping[str, Any],
+) -> Tidy:
+    """The tidy rows of what lies under one name, or of what has none."""
+    found = None
+    if format != TABLE:
+        found = detect_format(sources) if format == "auto" else select_format(format, sources)
+    if found is None or found.reader is None:
+        files, hint = (sources, "") if found is None else (found.sources, _NO_LOG)
+        tidy = _table(files, mapping, conditions, encoding, options, hint, named=name is not None)
+    else:
+        tidy = found.reader.read(found.sources, options)
+        tidy = replace(tidy, findings=(*found.findings, *tidy.findings), place=_place(found.sources))
+        tidy = settled(refine(tidy, mapping, conditions))
+    return tidy if name is None else under_name(tidy, name)
 
 
 def _table(
@@ -116,6 +169,8 @@ def _table(
     encoding: str | None,
     options: Mapping[str, Any],
     hint: str = "",
+    *,
+    named: bool = False,
 ) -> Tidy:
     from torchpref.io.tables.tables import read_tables
 
@@ -123,7 +178,7 @@ def _table(
         raise UsageError(f"tables have no option {', '.join(map(repr, sorted(options)))}")
     if not sources:
         raise DataError("there is no file to read; name at least one")
-    return read_tables(sources, mapping, conditions, encoding, hint)
+    return read_tables(sources, mapping, conditions, encoding, hint, named=named)
 
 
 def _place(sources: Sequence[Source]) -> str:

@@ -16,6 +16,7 @@ import numpy as np
 
 from torchpref.io.detect import detect_format
 from torchpref.io.files.walk import walk
+from torchpref.io.logs.runs import settled
 from torchpref.io.readers import reader_named
 
 DATA = Path(__file__).parent / "data"
@@ -584,8 +585,8 @@ class Read:
         reader = found.reader if format == "auto" else reader_named(format)
         assert reader is not None, "no format was recognised"
         self.name = reader.name
-        tidy = reader.read(found.sources, options)
-        self.frame = tidy.frame
+        tidy = settled(reader.read(found.sources, options))
+        self.frame = tidy.frame.drop("__place__", strict=False)
         self.findings = {finding.kind: finding for finding in (*found.findings, *tidy.findings)}
         self.rows = {
             (row["system"], row.get("benchmark", ""), row["instance"], row.get("trial", 0)): row

@@ -19,10 +19,10 @@ def test_a_timeout_may_still_be_resolved(tmp_path: Path) -> None:
     )
 
 
-def test_null_outcome_with_null_tests_is_no_run(tmp_path: Path) -> None:
+def test_null_outcome_of_a_crash_is_a_failure(tmp_path: Path) -> None:
     read = Read(log("terminal-bench", tmp_path))
-    assert read.cells("r1", "kernel", "score", trial=1) == (None,)
-    assert read.findings["outcomes_not_given"].count == 1
+    assert read.cells("r1", "kernel", "score", trial=1) == (0.0,)
+    assert read.findings["agent_failures"].count == 1
 
 
 def test_without_tests_the_outcome_counts_and_a_limit_truncates(tmp_path: Path) -> None:

@@ -6,22 +6,71 @@ symbolic links) is not entered again, a file reached twice counts once, and noth
 
 from __future__ import annotations
 
+import atexit
 import glob
 import os
+import re
+import shlex
+import shutil
 import stat
-from collections.abc import Iterator, Sequence
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cache
 from pathlib import Path
 
 from torchpref.errors import DataError, UsageError
 from torchpref.io.files.source import Source
 
+_URL = re.compile(r"(?:https?|s3|gs|hf|ftp|abfss?|wandb)://")
 MAX_FILES = 500_000
 """More files than this under the paths given are taken for a mistake."""
 
-PathsLike = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+Several = str | os.PathLike[str] | Sequence[str | os.PathLike[str]]
+PathsLike = Several | Mapping[str, Several]
 
 
-def walk(paths: PathsLike) -> list[Source]:
+def named_paths(paths: PathsLike) -> list[tuple[str | None, list[str | os.PathLike[str]]]]:
+    """The paths with the system that each is named to be, together where the name is one; None where none is.
+
+    Raises:
+        UsageError: a name that is empty, or a path after ``NAME=`` that does not exist.
+    """
+    groups: dict[str | None, list[str | os.PathLike[str]]] = {}
+    if isinstance(paths, Mapping):
+        for name, given in paths.items():
+            if not str(name).strip():
+                raise UsageError(f"{given!r} has an empty name; give the name of the system")
+            groups.setdefault(str(name), []).extend([given] if isinstance(given, str | os.PathLike) else given)
+    else:
+        for path in [paths] if isinstance(paths, str | os.PathLike) else list(paths):
+            named, bare = split_name(path)
+            groups.setdefault(named, []).append(bare)
+    if not groups:
+        raise UsageError("no path given; name at least one log, table or folder")
+    return list(groups.items())
+
+
+def split_name(path: str | os.PathLike[str]) -> tuple[str | None, str | os.PathLike[str]]:
+    """``NAME=PATH`` as its parts; an existing path goes first, and a name holds no slash.
+
+    Raises:
+        UsageError: it looks like a name and a path, but nothing lies there.
+    """
+    if not isinstance(path, str) or "=" not in path or os.path.lexists(os.path.expanduser(path)):
+        return None, path
+    name, _, rest = path.partition("=")
+    if not name.strip() or "/" in name or os.sep in name or (glob.has_magic(path) and glob.glob(path, recursive=True)):
+        return None, path
+    expanded = os.path.expanduser(rest)
+    if rest != "-" and not os.path.lexists(expanded) and not glob.has_magic(rest) and "://" not in rest:
+        raise UsageError(
+            f"{path}: neither a file or folder of that name, nor NAME=PATH with a path that exists ({rest})"
+        )
+    return name.strip(), rest
+
+
+def walk(paths: Several) -> list[Source]:
     """The files under one or more files, folders or patterns such as ``logs/*.json``.
 
     Raises:
@@ -50,14 +99,29 @@ def _expand(path: str | os.PathLike[str]) -> list[Path]:
         raise UsageError(f"{text!r} is not a path")
     if os.path.lexists(text):
         return [Path(text)]
+    if text == "-":
+        return [_standard_input()]
     if glob.has_magic(text):
         matches = sorted(glob.glob(text, recursive=True))
         if matches:
             return [Path(match) for match in matches]
         raise UsageError(f"{text}: no file matches this pattern")
-    if text == "-":
-        raise UsageError("-: standard input is not read; write what it gives to a file first, and name that file")
+    if _URL.match(text):
+        raise UsageError(f"{text}: an address is not read; download it first, such as: curl -LO {shlex.quote(text)}")
     raise UsageError(f"{text}: no such file or folder")
+
+
+@cache
+def _standard_input() -> Path:
+    """What standard input gives, kept in a file as long as the program runs, for readers look at a file twice."""
+    folder = tempfile.mkdtemp(prefix="torchpref-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    path = Path(folder) / "stdin"
+    with path.open("wb") as file:
+        shutil.copyfileobj(sys.stdin.buffer, file)
+    if not path.stat().st_size:
+        raise DataError("-: standard input is empty")
+    return path
 
 
 def _files(root: Path) -> Iterator[tuple[Path, tuple[int, int]]]:

@@ -22,6 +22,12 @@ def folder(path: Path, passing: Collection[str] = GENERIC) -> str:
     return next((name for name in folders(path) if name.lower() not in passing), "unnamed")
 
 
+def folder_path(path: Path, passing: Collection[str] = GENERIC) -> Path:
+    """The folder that :func:`folder` names; the innermost where all are passed over."""
+    above = Path(os.path.abspath(path)).parents
+    return next((parent for parent in above if parent.name.lower() not in passing), above[0])
+
+
 def bare(path: Path, *endings: str) -> str:
     """A file's name without the first of the endings that it has, else without its suffix."""
     for ending in endings:

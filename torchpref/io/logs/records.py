@@ -6,10 +6,13 @@ in every format.
 
 from __future__ import annotations
 
+import hashlib
+import marshal
 import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 from torchpref.errors import UsageError
@@ -200,6 +203,21 @@ def integer_of(value: Any) -> int | None:
     if isinstance(value, int) and 0 <= value < 2**62:
         return value
     return None
+
+
+def digest(record: Any) -> str:
+    """A mark of a JSON value that equal values, and no others, have in common."""
+    try:
+        data = marshal.dumps(record, 2)
+    except ValueError:  # nested too deeply
+        data = repr(record).encode("utf-8", "replace")
+    return hashlib.blake2b(data, digest_size=8).hexdigest()
+
+
+def file_digest(path: Path) -> str:
+    """A mark of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, lambda: hashlib.blake2b(digest_size=8)).hexdigest()
 
 
 def positive_option(options: Mapping[str, Any], name: str) -> float | None:

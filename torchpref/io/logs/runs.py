@@ -3,41 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from hashlib import blake2b
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from torchpref.errors import DataError
 from torchpref.io.files.documents import printable
+from torchpref.io.logs.identity import Floats, Naming, Run, systems_apart, tasks_apart
 from torchpref.io.logs.records import Notes
-from torchpref.runs.tidy.schema import CLOCKS, Tidy
+from torchpref.runs.findings import Finding
+from torchpref.runs.tidy.schema import CLOCKS, MARK, PLACE, Tidy
 
 if TYPE_CHECKING:
     import polars as pl
-
-Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True)
-class Run:
-    """One run: whose, on what, and its points in order, as columns (the value and the clocks; NaN is unknown)."""
-
-    system: str
-    benchmark: str
-    instance: str
-    trial: int
-    truncated: bool | None
-    length: int
-    columns: Mapping[str, Floats]
-    max_score: float | None
-    identity: Hashable
-
-    def fingerprint(self) -> Hashable:
-        """What two records of one run have in common."""
-        given = {name: column.tobytes() for name, column in self.columns.items() if not np.isnan(column).all()}
-        return self.identity, self.truncated, self.max_score, self.length, tuple(sorted(given.items()))
 
 
 class Runs:
@@ -51,10 +32,15 @@ class Runs:
     def __init__(self, notes: Notes, value: str) -> None:
         self.notes = notes
         self.value = value
+        self._place: Path | None = None
         self._runs: list[Run] = []
 
     def __len__(self) -> int:
         return len(self._runs)
+
+    def reading(self, path: Path) -> None:
+        """The file that the runs added from now on are in."""
+        self._place = path
 
     def add(
         self,
@@ -67,48 +53,71 @@ class Runs:
         truncated: bool | None = None,
         max_score: float | None = None,
         identity: Hashable = None,
+        home: Path | None = None,
+        naming: Naming = "whole",
+        details: Mapping[str, str | None] | None = None,
+        setting: Mapping[str, str | None] | None = None,
+        content: str | None = None,
     ) -> None:
         """One run: its points in order, each with the value and the clocks that are known, or as columns of these.
 
-        Two records of one run are told from two trials by their points and by ``identity``, whatever names a run in
-        the log.
+        Two records are one run that is there twice only if their points and their ``identity`` are the same: give
+        :func:`torchpref.io.logs.records.digest` of the whole record. The other arguments are those of :class:`Run`.
         """
         names = (printable(system), printable(benchmark), printable(instance))
         columns = points if isinstance(points, Mapping) else _columns(points)
         length = len(next(iter(columns.values()))) if columns else len(points)
-        self._runs.append(Run(*names, trial or 0, truncated, length, columns, max_score, identity))
+        columns = self._recorded(columns, system, instance)
+        self._runs.append(
+            Run(
+                *names, trial, truncated, length, columns, max_score, identity, self._place, home, naming,
+                _said(details), _said(setting), content,
+            )
+        )  # fmt: skip
+
+    def _recorded(self, columns: Mapping[str, Floats], system: str, instance: str) -> Mapping[str, Floats]:
+        """The columns, with calls and tokens that are 0 at the end of a run taken as not recorded."""
+        empty = [
+            name for name in ("turns", "tokens") if name in columns and len(columns[name]) and columns[name][-1] == 0
+        ]
+        if not empty:
+            return columns
+        steps = columns.get("steps")
+        worked = steps is not None and len(steps) and steps[-1] > 0
+        self.notes.add(
+            "calls_contradict_steps" if worked else "calls_not_recorded",
+            "runs with steps but 0 calls or tokens: these are taken as not recorded"
+            if worked
+            else "runs with 0 calls or tokens: these are taken as not recorded",
+            severity="warning" if worked else "note",
+            system=system,
+            example=f"{system} on {instance}: {' and '.join(empty)} 0",
+        )
+        return {**columns, **{name: np.full(len(columns[name]), np.nan) for name in empty}}
 
     def told_apart(self) -> list[Run]:
-        """Records that are there twice once, and different runs under one name as further trials of it."""
-        seen: dict[tuple[str, str, str, int], set[Hashable]] = {}
-        taken: dict[tuple[str, str, str], int] = {}
+        """Systems and tasks told apart by all that names them.
+
+        Different records of one file that have no trial in the log are further trials of it.
+        """
+        runs = tasks_apart(systems_apart(self._runs, self.notes), self.notes)
+        taken: dict[tuple[Hashable, ...], dict[int, Hashable]] = {}
         kept: list[Run] = []
-        for run in self._runs:
-            name = (run.system, run.benchmark, run.instance)
-            before = seen.setdefault((*name, run.trial), set())
-            mark = run.fingerprint()
-            where = f"{run.system} on {run.instance}"
-            if mark in before:
-                self.notes.add(
-                    "records_repeated",
-                    "records that are there twice, word for word, count once",
-                    system=run.system,
-                    example=where,
-                )
-                continue
-            before.add(mark)
-            if len(before) > 1:
-                self.notes.add(
-                    "runs_under_one_name",
-                    "different records of one system on one instance are taken as further trials",
-                    system=run.system,
-                    example=where,
-                )
-                trial = max(taken.get(name, 0), run.trial + 1)
-                while (*name, trial) in seen:
+        for run in runs:
+            if run.trial is None:
+                mark = run.fingerprint()
+                here = taken.setdefault((run.system, run.benchmark, run.instance, run.place), {})
+                trial = 0
+                while here.get(trial, mark) != mark:
                     trial += 1
-                taken[name] = trial
-                seen[(*name, trial)] = {mark}
+                if trial and trial not in here:
+                    self.notes.add(
+                        "runs_under_one_name",
+                        "different records of one system on one instance in one file are taken as further trials",
+                        system=run.system,
+                        example=f"{run.system} on {run.instance}",
+                    )
+                here[trial] = mark
                 run = replace(run, trial=trial)
             kept.append(run)
         return kept
@@ -127,7 +136,7 @@ class Runs:
                 count=len(unknown),
             )
             self.notes.show("outcomes_not_given", ((r.system, f"{r.system} on {r.instance}") for r in unknown))
-        return Tidy(self._frame(runs), self.notes.findings(), lambda row: _where(where, runs[row]))
+        return Tidy(self._frame(runs), self.notes.findings(), lambda row: _where(runs[row].place or where, runs[row]))
 
     def _unknown(self, run: Run) -> bool:
         return self.value not in run.columns or bool(np.isnan(run.columns[self.value]).all())
@@ -150,6 +159,10 @@ class Runs:
                 "benchmark": pl.Series([run.benchmark for run in runs], dtype=pl.String),
                 "instance": pl.Series([run.instance for run in runs], dtype=pl.String),
                 "trial": pl.Series([run.trial for run in runs], dtype=pl.Int64),
+                MARK: pl.Series([_marked(run) for run in runs], dtype=pl.String),
+                PLACE: pl.Series(
+                    [None if run.place is None else printable(str(run.place)) for run in runs], dtype=pl.String
+                ),
             }
         )
         if any(run.length != 1 for run in runs):
@@ -163,6 +176,40 @@ class Runs:
             marks = [bool(run.truncated) for run in runs]
             frame = frame.with_columns(pl.Series("truncated", marks, dtype=pl.Boolean))
         return frame
+
+
+def settled(tidy: Tidy) -> Tidy:
+    """The rows of logs with records that are there twice once; done when their systems have the names that the user gave."""
+    import polars as pl
+
+    if MARK not in tidy.frame.columns:
+        return tidy
+    keys = [name for name in ("system", "benchmark", "instance", "trial", MARK) if name in tidy.frame.columns]
+    again = ~tidy.frame.select(pl.struct(keys).is_first_distinct()).to_series()
+    findings = tidy.findings
+    if again.any():
+        repeated = tidy.frame.filter(again)
+        rows = repeated.select("system", "instance").rows()
+        findings = (
+            *findings,
+            Finding(
+                "records_repeated",
+                "warning",
+                len(rows),
+                "records that are there twice, byte for byte, count once",
+                tuple(sorted({str(system) for system, _ in rows})),
+                tuple(f"{system} on {instance}" for system, instance in rows[:5]),
+            ),
+        )
+    return replace(tidy, frame=tidy.frame.filter(~again).drop(MARK), findings=findings)
+
+
+def _marked(run: Run) -> str:
+    return blake2b(repr(run.fingerprint()).encode("utf-8", "replace"), digest_size=8).hexdigest()
+
+
+def _said(fields: Mapping[str, str | None] | None) -> dict[str, str]:
+    return {name: printable(value) for name, value in (fields or {}).items() if value is not None}
 
 
 def _columns(points: Sequence[Mapping[str, Any]]) -> dict[str, Floats]:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from torchpref.io.files.documents import read_stream, read_text
 from torchpref.io.files.outline import decode_head
 from torchpref.io.files.source import Source
-from torchpref.io.logs.naming import folder
+from torchpref.io.logs.naming import folder, folder_path
 from torchpref.io.logs.reader import Reader
-from torchpref.io.logs.records import Notes, dict_at, integer_of, list_at, several, text_of
+from torchpref.io.logs.records import Notes, dict_at, digest, integer_of, list_at, several, text_of
 from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
@@ -64,20 +64,27 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
     records = [source for source in sources if source not in texts and not companion(source)]
     for source in records:
         name = (folder(source.path), source.path.stem)
+        runs.reading(source.path)
         tasks.add(name)
         for number, value in read_stream(source.path):
             where = f"{source.path}, record {number}"
             record = notes.record(value, where)
             if record is not None:
-                _add(record, where, name, runs, best)
+                _add(record, where, name, source.path, runs, best)
     for source in texts:
         name = (folder(source.path), source.path.stem)
+        runs.reading(source.path)
         _add_text(source.path, name, runs, best if name in tasks else None)
     return runs.tidy(several(sources))
 
 
 def _add(
-    record: dict[str, Any], where: str, name: tuple[str, str], runs: Runs, best: dict[tuple[str, str, str], float]
+    record: dict[str, Any],
+    where: str,
+    name: tuple[str, str],
+    path: Path,
+    runs: Runs,
+    best: dict[tuple[str, str, str], float],
 ) -> None:
     notes = runs.notes
     instance = text_of(record.get("id"))
@@ -137,7 +144,17 @@ def _add(
         )
     if reached is not None:
         best[(*name, instance)] = max(reached, best.get((*name, instance), 0.0))
-    runs.add(name[0], instance, points or [{"steps": last, "return": None}], benchmark=name[1])
+    goal = text_of(record.get("goal"))
+    runs.add(
+        name[0],
+        instance,
+        points or [{"steps": last, "return": None}],
+        benchmark=name[1],
+        identity=digest(record),
+        home=folder_path(path),
+        naming="folder",
+        content=goal and digest(goal),
+    )
 
 
 def _add_text(path: Path, name: tuple[str, str], runs: Runs, best: dict[tuple[str, str, str], float] | None) -> None:
@@ -162,7 +179,15 @@ def _add_text(path: Path, name: tuple[str, str], runs: Runs, best: dict[tuple[st
             points.append({"steps": None, "return": progress})
         instance = match["id"].strip()
         if best is None:
-            runs.add(name[0], instance, points or [{"steps": None, "return": progress}], benchmark=name[1])
+            runs.add(
+                name[0],
+                instance,
+                points or [{"steps": None, "return": progress}],
+                benchmark=name[1],
+                identity=line,
+                home=folder_path(path),
+                naming="folder",
+            )
             continue
         reached = max([progress or 0.0, *(point["return"] for point in points)])
         if abs(best.get((*name, instance), -1.0) - reached) > 1e-6:

@@ -15,9 +15,9 @@ from typing import TYPE_CHECKING, Any
 from torchpref.errors import DataError, UsageError
 from torchpref.io.files.documents import read_object
 from torchpref.io.files.source import Source
-from torchpref.io.logs.naming import GENERIC, folder
+from torchpref.io.logs.naming import GENERIC, folder, folder_path
 from torchpref.io.logs.reader import Reader
-from torchpref.io.logs.records import Notes, dict_at, several, text_of
+from torchpref.io.logs.records import Notes, dict_at, digest, several, text_of
 from torchpref.io.logs.reports import is_report, read_report
 from torchpref.io.logs.runs import Runs
 from torchpref.io.logs.trajectory_steps import clocks
@@ -46,13 +46,14 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
             f"{several([source.path for source in logs or sources])}: ATIF trajectories hold no reward; keep them beside "
             "Harbor's result.json, or name a report with the outcomes with report="
         )
+    names = sorted({folder(source.path, _PASSING) for source in logs})
     for source in logs:
         record = read_object(source.path)
         trial = folder(source.path, _PASSING)
         task = trial.split("__")[0] if "__" in trial else ""
         session = text_of(record.get("session_id")) or ""
-        names = [name for name in (trial, task, session, source.path.stem) if name]
-        value = next((outcomes[name] for name in names if name in outcomes), None)
+        known = [name for name in (trial, task, session, source.path.stem) if name]
+        value = next((outcomes[name] for name in known if name in outcomes), None)
         system = system_of(record)
         if value is None:
             notes.add(
@@ -65,7 +66,18 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
             (name for name in (task, session, source.path.stem, trial) if name and name in outcomes),
             task or session or source.path.stem,
         )
-        runs.add(system, instance, [{"return": value, **clocks(record, source.path, notes)}], identity=str(source.path))
+        agent = dict_at(record, "agent")
+        runs.reading(source.path)
+        runs.add(
+            system,
+            instance,
+            [{"return": value, **clocks(record, source.path, notes)}],
+            trial=names.index(trial) if task == instance else None,  # <task>__<trial> numbers the trials of a task
+            identity=digest(record),
+            home=folder_path(source.path, _PASSING).parent,
+            naming="whole" if text_of(agent.get("name")) and text_of(agent.get("model_name")) else "partial",
+            details={"version": text_of(agent.get("version"))},
+        )
     return runs.tidy(several([source.path for source in sources]))
 
 

@@ -29,9 +29,9 @@ from torchpref.errors import DataError
 from torchpref.io.files.archives import Archive, first_member
 from torchpref.io.files.source import Source
 from torchpref.io.logs.episodes import OPTIONS, Rule, add_episode, episode_of, floats, rule_of
-from torchpref.io.logs.naming import folder
+from torchpref.io.logs.naming import folder, folder_path
 from torchpref.io.logs.reader import Reader
-from torchpref.io.logs.records import Notes, integer_of, several, text_of
+from torchpref.io.logs.records import Notes, file_digest, integer_of, several, text_of
 from torchpref.io.logs.runs import Runs
 from torchpref.runs.tidy.schema import CLOCKS
 
@@ -145,10 +145,23 @@ def _name(arrays: Mapping[str, Any], key: str) -> str | None:
 
 
 def _episode(arrays: Mapping[str, Any], path: Path, rule: Rule, runs: Runs) -> None:
-    system = rule.system or _name(arrays, "system") or folder(path)
+    named = rule.system or _name(arrays, "system")
+    system = named or folder(path)
+    runs.reading(path)
     instance = _name(arrays, "instance") or _name(arrays, "seed") or path.stem
     trial = integer_of(_name(arrays, "trial"))
-    add_episode(runs, rule, system, instance, episode_of(arrays, path), path, trial=trial, identity=str(path))
+    add_episode(
+        runs,
+        rule,
+        system,
+        instance,
+        episode_of(arrays, path),
+        path,
+        trial=trial,
+        identity=file_digest(path),
+        home=None if named else folder_path(path),
+        naming="whole" if named else "folder",
+    )
 
 
 def _names(arrays: Mapping[str, Any], key: str, size: int, path: Path) -> list[str]:
@@ -193,6 +206,7 @@ def _batch(arrays: Mapping[str, Any], path: Path, rule: Rule, runs: Runs) -> Non
     values = values.astype(np.float64)
     if values.ndim == 3:
         values = values[:, :, None]
+    runs.reading(path)
     n, m, trials, steps = values.shape
     shape, whole = (n, m, trials), values.shape
     lengths = _cells(arrays, "lengths", shape, path)
@@ -233,7 +247,7 @@ def _batch(arrays: Mapping[str, Any], path: Path, rule: Rule, runs: Runs) -> Non
                     benchmark=benchmarks[i],
                     trial=trial,
                     truncated=stopped,
-                    identity=(str(path), i, s),
+                    identity=(file_digest(path), i, s),
                 )
 
 

@@ -8,6 +8,7 @@ Source: harbor ``models/trial/result.py``.
 
 from __future__ import annotations
 
+import json
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
@@ -18,7 +19,7 @@ from torchpref.errors import UsageError
 from torchpref.io.files.documents import read_object
 from torchpref.io.files.source import Source
 from torchpref.io.logs.reader import Reader
-from torchpref.io.logs.records import Notes, dict_at, list_at, several, text_of, total
+from torchpref.io.logs.records import Notes, dict_at, digest, list_at, several, text_of, total
 from torchpref.io.logs.runs import Runs
 from torchpref.io.logs.trajectory_steps import clocks
 from torchpref.io.readers import atif
@@ -70,7 +71,27 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
                 for part in (record, *list_at(record, "step_results"))
                 for limit in _LIMITS
             )
-            runs.add(system, task, points, benchmark=benchmark, trial=numbers[name], truncated=stopped, identity=name)
+            info, config = dict_at(record, "agent_info"), dict_at(record, "config", "agent")
+            settled = text_of(info.get("name")) or text_of(config.get("name"))
+            model = text_of(dict_at(info, "model_info").get("name")) or text_of(config.get("model_name"))
+            settings = {key: value for key, value in dict_at(config, "kwargs").items() if value is not None}
+            runs.reading(path)
+            runs.add(
+                system,
+                task,
+                points,
+                benchmark=benchmark,
+                trial=numbers[name],
+                truncated=stopped,
+                identity=digest(record),
+                home=path.absolute().parent.parent,
+                naming="whole" if settled and model else "partial",
+                details={
+                    "version": text_of(info.get("version")),
+                    "kwargs": json.dumps(settings, sort_keys=True)[:80] if settings else None,
+                },
+                content=text_of(record.get("task_checksum")),
+            )
     return runs.tidy(several([source.path for source in sources]))
 
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from torchpref.io.files.documents import read_object
 from torchpref.io.files.source import Source
 from torchpref.io.logs.reader import Reader
-from torchpref.io.logs.records import Notes, dict_at, list_at, several, text_of
+from torchpref.io.logs.records import Notes, dict_at, digest, list_at, several, text_of
 from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
@@ -132,7 +132,19 @@ def _add(
         points = [{"steps": None, "turns": None, "return": None}]
     instance = f"{dataset}/{task}" if dataset else task
     stopped = None if most is None else len(rewards) >= most and best < 1
-    runs.add(system, instance, points, benchmark=environment, truncated=stopped)
+    query = text_of(record.get("query"))
+    runs.reading(path)
+    runs.add(
+        system,
+        instance,
+        points,
+        benchmark=environment,
+        truncated=stopped,
+        identity=digest(record),
+        home=path.absolute(),
+        naming="folder",
+        content=query and digest(query),
+    )
 
 
 READER = Reader(

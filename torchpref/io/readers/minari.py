@@ -50,6 +50,7 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
     runs = Runs(notes, "return")
     for source in sources:
         if not companion(source):
+            runs.reading(source.path)
             with closing(answers(source.path, _ARRAYS, SUCCESS_KEYS, MAX_STEPS + 1)) as found:
                 _file(found, source.path, rule, runs)
     return runs.tidy(several([source.path for source in sources]))

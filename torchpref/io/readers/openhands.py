@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING, Any
 from torchpref.errors import DataError
 from torchpref.io.files.documents import read_lines
 from torchpref.io.files.source import Source
+from torchpref.io.logs.identity import Naming
 from torchpref.io.logs.naming import GENERIC, folder
 from torchpref.io.logs.reader import Reader
-from torchpref.io.logs.records import Notes, dict_at, list_at, several, text_of, total
+from torchpref.io.logs.records import Notes, dict_at, digest, list_at, several, text_of, total
 from torchpref.io.logs.reports import Reports, is_report
 from torchpref.io.logs.runs import Runs
 
@@ -65,9 +66,18 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
                 example=source.path,
             )
             continue
-        for instance, (system, outcome, point, stopped) in _file(source.path, notes, reports).items():
+        runs.reading(source.path)
+        for instance, (system, naming, mark, outcome, point, stopped) in _file(source.path, notes, reports).items():
             said = said or outcome is not None
-            runs.add(system, instance, [{"return": outcome, **point}], truncated=stopped, identity=str(source.path))
+            runs.add(
+                system,
+                instance,
+                [{"return": outcome, **point}],
+                truncated=stopped,
+                identity=mark,
+                home=source.path.absolute().parent,
+                naming=naming,
+            )
     if not reports.found and not said and len(runs):
         raise DataError(
             f"{several([s.path for s in logs])}: the output does not say whether an instance was resolved and no evaluation "
@@ -76,7 +86,7 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
     return runs.tidy(several([source.path for source in sources]))
 
 
-_Run = tuple[str, float | None, dict[str, float | None], bool]
+_Run = tuple[str, Naming, str, float | None, dict[str, float | None], bool]
 
 
 def _file(path: Path, notes: Notes, reports: Reports) -> dict[str, _Run]:
@@ -90,7 +100,7 @@ def _file(path: Path, notes: Notes, reports: Reports) -> dict[str, _Run]:
         if instance is None:
             notes.add("records_without_instance", "records that name no instance were left out", example=where)
             continue
-        system = _system(path, record)
+        system, naming = _system(path, record)
         attempt = notes.whole(record.get("attempt"), where, "attempt") or 0
         if instance in found:
             notes.add(
@@ -106,17 +116,17 @@ def _file(path: Path, notes: Notes, reports: Reports) -> dict[str, _Run]:
             resolved = reports.outcome(instance, path, system)
             outcome = None if resolved is None else float(resolved)
         stopped = bool(_LIMIT.search(str(record.get("error") or "")[:2000]))
-        found[instance] = (attempt, (system, outcome, _clocks(record, where, notes), stopped))
+        found[instance] = (attempt, (system, naming, digest(record), outcome, _clocks(record, where, notes), stopped))
     return {instance: run for instance, (_, run) in found.items()}
 
 
-def _system(path: Path, record: Mapping[str, Any]) -> str:
+def _system(path: Path, record: Mapping[str, Any]) -> tuple[str, Naming]:
     """The run's folder; where that says nothing, the model."""
     if path.absolute().parent.name.lower() not in GENERIC:
-        return path.absolute().parent.name
+        return path.absolute().parent.name, "folder"
     meta = dict_at(record, "metadata")
     model = text_of(dict_at(meta, "llm_config").get("model")) or text_of(dict_at(meta, "llm").get("model"))
-    return model or folder(path)
+    return (model, "whole") if model else (folder(path), "folder")
 
 
 def _outcome(record: Mapping[str, Any], where: str, notes: Notes) -> float | None:

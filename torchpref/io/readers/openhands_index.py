@@ -16,7 +16,7 @@ from torchpref.io.files.source import Source
 from torchpref.io.logs.naming import folders
 from torchpref.io.logs.rates import compare_rate
 from torchpref.io.logs.reader import Reader
-from torchpref.io.logs.records import Notes, several, text_of
+from torchpref.io.logs.records import Notes, digest, several, text_of
 from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
@@ -51,6 +51,7 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
     for source in sources:
         if companion(source):
             continue
+        runs.reading(source.path)
         system, benchmark = _named(source.path)
         found = outcomes.setdefault((system, benchmark), [])
         for instance, value in read_object(source.path, notes.repeated(source.path)).items():
@@ -61,7 +62,15 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
             resolved = notes.truth(record.get("resolved"), where, "resolved")
             found.append(resolved)
             cost = notes.clock(record.get("cost"), where, "cost")
-            runs.add(system, instance, [{"success": resolved, "cost": cost}], benchmark=benchmark)
+            runs.add(
+                system,
+                instance,
+                [{"success": resolved, "cost": cost}],
+                benchmark=benchmark,
+                identity=digest(record),
+                home=_home(source.path),
+                naming="folder",
+            )
     for source in sources:
         if source.outline.kind == "array" and companion(source):
             _compare(source.path, outcomes, notes)
@@ -76,6 +85,12 @@ def _named(path: Path) -> tuple[str, str]:
         return f"{agent}{above[1] or 'unnamed'}", path.stem
     system, joint, benchmark = path.stem.rpartition("__")
     return (system, benchmark) if joint and system else (above[0] or "unnamed", path.stem)
+
+
+def _home(path: Path) -> Path:
+    """The model's folder."""
+    parent = path.absolute().parent
+    return parent.parent if parent.name == "instance_results" else parent
 
 
 def _compare(path: Path, outcomes: Mapping[tuple[str, str], list[bool | None]], notes: Notes) -> None:

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 from torchpref.errors import DataError
 from torchpref.io.files.documents import read_object
 from torchpref.io.files.source import Source
-from torchpref.io.logs.naming import GENERIC, bare, folders
+from torchpref.io.logs.naming import GENERIC, bare
 from torchpref.io.logs.reader import Reader
-from torchpref.io.logs.records import Notes, dict_at, list_at, several, text_of, total
+from torchpref.io.logs.records import Notes, dict_at, digest, list_at, several, text_of, total
 from torchpref.io.logs.reports import Reports, is_report
 from torchpref.io.logs.runs import Runs
 
@@ -62,7 +62,8 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
         )
     for source in logs:
         record = read_object(source.path)
-        instance, system = _named(source.path, record)
+        runs.reading(source.path)
+        instance, system, home = _named(source.path, record)
         info = dict_at(record, "info")
         point = (
             _mini(record, info, source.path, notes)
@@ -79,17 +80,18 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
             )
         status = text_of(info.get("exit_status")) or ""
         truncated = bool(_LIMIT.search(status))
-        runs.add(system, instance, [{"success": outcome, **point}], truncated=truncated, identity=str(source.path))
+        points = [{"success": outcome, **point}]
+        mark = digest(record)
+        runs.add(system, instance, points, truncated=truncated, identity=mark, home=home, naming="folder")
     return runs.tidy(several([source.path for source in sources]))
 
 
-def _named(path: Path, record: Mapping[str, Any]) -> tuple[str, str]:
+def _named(path: Path, record: Mapping[str, Any]) -> tuple[str, str, Path]:
     stem = bare(path, ".traj.json", ".traj")
     instance = text_of(record.get("instance_id")) or stem
-    system = next(
-        (name for name in folders(path) if name.lower() not in _PASSING and name not in (instance, stem)), "unnamed"
-    )
-    return instance, system
+    above = path.absolute().parents
+    home = next((p for p in above if p.name.lower() not in _PASSING and p.name not in (instance, stem)), above[0])
+    return instance, home.name if home.name.lower() not in _PASSING else "unnamed", home
 
 
 def _stats(info: Mapping[str, Any], where: Path, notes: Notes) -> dict[str, float | None]:

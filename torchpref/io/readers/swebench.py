@@ -14,7 +14,7 @@ from torchpref.io.files.documents import read_object
 from torchpref.io.files.source import Source
 from torchpref.io.logs.rates import compare_rate
 from torchpref.io.logs.reader import Reader
-from torchpref.io.logs.records import Notes, dict_at, list_at, several, text_of
+from torchpref.io.logs.records import Notes, dict_at, digest, list_at, several, text_of
 from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
@@ -77,7 +77,7 @@ def _board(board: dict[str, Any], name: str, source: Source, runs: Runs) -> None
                 "turns": notes.clock(record.get("api_calls"), where, "api_calls"),
                 "cost": notes.clock(record.get("cost"), where, "cost"),
             }
-            runs.add(system, instance, [point], benchmark=name)
+            runs.add(system, instance, [point], benchmark=name, identity=digest(record))
         reported = notes.number(result.get("resolved"), f"{source.path}, {system}", "resolved")
         compare_rate(notes, system, f"{name}: {system}", reported, outcomes, tolerance=0.1)
 

@@ -22,7 +22,7 @@ from torchpref.io.files.documents import read_lines, read_object
 from torchpref.io.files.source import Source
 from torchpref.io.logs.naming import folders
 from torchpref.io.logs.reader import Reader
-from torchpref.io.logs.records import Notes, integer_of, several, text_of
+from torchpref.io.logs.records import Notes, file_digest, integer_of, several, text_of
 from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
@@ -50,6 +50,7 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
     runs = Runs(notes, "score")
     rollouts = {source.path.with_suffix("") for source in sources if not _is_summary(source)}
     for source in sources:
+        runs.reading(source.path)
         if not _is_summary(source):
             _rollout(source.path, runs)
         elif source.path.with_suffix("") not in rollouts:
@@ -107,7 +108,16 @@ def _rollout(path: Path, runs: Runs) -> None:
             example=path,
         )
         columns["score"] = np.full(len(step), np.nan)
-    runs.add(system, game, columns, trial=seed, max_score=limit if limit > 0 else None, identity=str(path))
+    most = limit if limit > 0 else None
+    runs.add(
+        system, game, columns, trial=seed, max_score=most, identity=file_digest(path), home=_home(path), naming="folder"
+    )
+
+
+def _home(path: Path) -> Path:
+    """The agent's folder, above that of the game."""
+    above = path.absolute().parents
+    return above[1] if len(above) > 1 else above[0]
 
 
 def _running(moves: Floats) -> Floats:
@@ -171,7 +181,16 @@ def _summary(path: Path, runs: Runs) -> None:
         example=path,
     )
     score = high if best else None
-    runs.add(system, game, [{"score": score, "steps": None}], trial=seed, max_score=best or None, identity=str(path))
+    runs.add(
+        system,
+        game,
+        [{"score": score, "steps": None}],
+        trial=seed,
+        max_score=best or None,
+        identity=file_digest(path),
+        home=_home(path),
+        naming="folder",
+    )
 
 
 READER = Reader(

@@ -9,6 +9,7 @@ k-th match reaches k / (n + 1), and 1 is left to the reward. Source: sierra-rese
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -18,7 +19,7 @@ from torchpref.io.files.documents import read_object
 from torchpref.io.files.source import Source
 from torchpref.io.logs.naming import folder
 from torchpref.io.logs.reader import Reader
-from torchpref.io.logs.records import Notes, dict_at, list_at, several, text_of, total
+from torchpref.io.logs.records import Notes, dict_at, digest, list_at, several, text_of, total
 from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
@@ -96,6 +97,7 @@ def _simulation(
         notes.add("records_without_instance", "records that name no instance were left out", example=where)
         return
     where = f"{where}, task {task}"
+    described = next((t for t in list_at(whose, "tasks") if isinstance(t, dict) and text_of(t.get("id")) == task), None)
     messages = [message for message in list_at(record, "messages") if isinstance(message, dict)]
     info = dict_at(record, "reward_info")
     reward = notes.number(info.get("reward"), where, "reward")
@@ -110,6 +112,9 @@ def _simulation(
     if points and reward is not None and reward < 1:
         reward = max(reward, points[-1]["return"])
     points.append({**end, "return": reward})
+    runs.reading(path)
+    agent, user = dict_at(whose, "info", "agent_info"), dict_at(whose, "info", "user_info")
+    story = (described or {}).get("user_scenario")
     runs.add(
         _system(whose, path),
         task,
@@ -117,8 +122,17 @@ def _simulation(
         benchmark=text_of(dict_at(whose, "info", "environment_info").get("domain_name")) or "",
         trial=notes.whole(record.get("trial"), where, "trial"),
         truncated=(text_of(record.get("termination_reason")) or "").lower().rpartition(".")[2] in _LIMITS,
-        identity=text_of(record.get("id")),
+        identity=digest(record),
+        home=path.absolute() if "simulations" in record or "info" in record else path.absolute().parent,
+        naming="whole" if text_of(agent.get("llm")) else "partial",
+        details={"llm_args": _args(agent.get("llm_args"))},
+        setting={"user": text_of(user.get("llm")), "split": text_of(dict_at(whose, "info").get("task_split"))},
+        content=digest(story) if story else None,
     )
+
+
+def _args(value: Any) -> str | None:
+    return json.dumps(value, sort_keys=True)[:80] if isinstance(value, dict) and value else None
 
 
 def _so_far(messages: Sequence[Mapping[str, Any]], where: str, notes: Notes) -> dict[str, float | None]:

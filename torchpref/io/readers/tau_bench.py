@@ -13,7 +13,7 @@ from torchpref.errors import DataError
 from torchpref.io.files.documents import kind_of, read_json
 from torchpref.io.files.source import Source
 from torchpref.io.logs.reader import Reader
-from torchpref.io.logs.records import Notes, list_at, several, text_of
+from torchpref.io.logs.records import Notes, digest, list_at, several, text_of
 from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
@@ -52,7 +52,16 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
                 "steps": float(len(messages)) if messages else None,
                 "turns": float(sum(m.get("role") == "assistant" for m in messages)) if messages else None,
             }
-            runs.add(source.path.stem, task, [point], trial=notes.whole(record.get("trial"), where, "trial"))
+            runs.reading(source.path)
+            runs.add(
+                source.path.stem,
+                task,
+                [point],
+                trial=notes.whole(record.get("trial"), where, "trial"),
+                identity=digest(record),
+                home=source.path.absolute(),
+                naming="folder",
+            )
     return runs.tidy(several([source.path for source in sources]))
 
 

@@ -17,9 +17,9 @@ from typing import TYPE_CHECKING, Any
 from torchpref.io.files.documents import read_object, read_text
 from torchpref.io.files.outline import decode_head
 from torchpref.io.files.source import Source
-from torchpref.io.logs.naming import folder
+from torchpref.io.logs.naming import folder, folder_path
 from torchpref.io.logs.reader import Reader
-from torchpref.io.logs.records import Notes, dict_at, list_at, positive_option, several, text_of
+from torchpref.io.logs.records import Notes, dict_at, digest, list_at, positive_option, several, text_of
 from torchpref.io.logs.runs import Runs
 
 if TYPE_CHECKING:
@@ -58,7 +58,9 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
     runs = Runs(notes, "score")
     seen: set[tuple[str, str]] = set()
     totals: dict[str, dict[float, str]] = defaultdict(dict)
+    homes = {folder(source.path): folder_path(source.path) for source in sources}
     for source in sources:
+        runs.reading(source.path)
         if not _is_table(source):
             system = folder(source.path)
             record = read_object(source.path, notes.repeated(source.path))
@@ -66,14 +68,15 @@ def read(sources: Sequence[Source], options: Mapping[str, Any]) -> Tidy:
             seen.add((system, task))
             result, whole = _outcome(record, source.path, system, notes)
             totals[task].setdefault(whole or 0.0, system)
-            _add(runs, system, task, result, whole, tables[system].get(task), source.path, cap)
+            more = {"identity": digest(record), "home": folder_path(source.path)}
+            _add(runs, system, task, result, whole, tables[system].get(task), source.path, cap, **more)
     for system, rows in sorted(tables.items()):
         for task, row in sorted(rows.items()):
             if (system, task) not in seen:
                 where = f"table of {system}, {task}"
                 result, whole = notes.number(row["Result"], where, "Result"), notes.clock(row["Total"], where, "Total")
                 totals[task].setdefault(whole or 0.0, system)
-                _add(runs, system, task, result, whole, row, where, cap)
+                _add(runs, system, task, result, whole, row, where, cap, home=homes[system])
     for task, found in sorted(totals.items()):
         if len(found) > 1:
             shown = ", ".join(f"{total:g} for {system}" for total, system in sorted(found.items()))
@@ -126,6 +129,7 @@ def _add(
     row: dict[str, str] | None,
     where: object,
     cap: float | None,
+    **more: Any,
 ) -> None:
     notes = runs.notes
     steps = cost = None
@@ -146,7 +150,7 @@ def _add(
         result = None
     stopped = None if cap is None else steps is not None and steps >= cap
     point = {"score": result, "steps": steps, "cost": cost}
-    runs.add(system, task, [point], truncated=stopped, max_score=whole or None)
+    runs.add(system, task, [point], truncated=stopped, max_score=whole or None, naming="folder", **more)
 
 
 def _given(cell: str | None) -> float | str | None:

@@ -20,13 +20,14 @@ from torchpref.io.tables.json_value import JsonTable
 from torchpref.io.tables.separated import CsvTable
 from torchpref.runs.findings import Finding
 from torchpref.runs.tidy.columns import listed, needed, rename, value_column
-from torchpref.runs.tidy.schema import COLUMNS, ROW, Tidy, is_tidy
+from torchpref.runs.tidy.places import FILE, FOLDER, part_of, place_words
+from torchpref.runs.tidy.schema import COLUMNS, PLACE, ROW, Tidy, is_tidy
 from torchpref.runs.tidy.where import Condition, filter_rows
 
 #: Files in a folder that are tried as tables; a file that is named by itself is always tried.
 SUFFIXES = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
-#: Columns that every file has besides its own: its name without the ending, and its folder's name.
-FILE, FOLDER = "@file", "@folder"
+#: What a file's rows are called where the user named their system.
+NAMED = "@name"
 
 
 class Opened(Protocol):
@@ -105,6 +106,8 @@ def read_tables(
     conditions: Sequence[Condition] = (),
     encoding: str | None = None,
     hint: str = "",
+    *,
+    named: bool = False,
 ) -> Tidy:
     """One tidy table out of one or many files.
 
@@ -114,17 +117,22 @@ def read_tables(
         conditions: which rows to keep, by the columns of the files, else by those of the tidy table.
         encoding: of text files, where it is not UTF-8.
         hint: what to add to the message where columns are missing.
+        named: whether the caller names the system, so that no column has to.
 
     Raises:
         DataError: a file is no table, or lacks a column that is needed.
     """
     chosen, left_out = _chosen(sources)
+    words = [FILE, FOLDER, *place_words([*mapping.values(), *(column for column, _, _ in conditions)])]
     mentioned = {*COLUMNS, *(column for column, _, _ in conditions), *mapping.values()}
     mentioned |= {part.strip() for source in mapping.values() for part in source.split("+")}
     opened = [(source, open_table(source, encoding, mentioned)) for source in chosen]
-    extra = {id(source): _extra_columns(source, table.columns) for source, table in opened}
+    extra = {id(source): _extra_columns(source, table.columns, words) for source, table in opened}
     available = list(dict.fromkeys(itertools.chain(*(table.columns for _, table in opened), *extra.values())))
     place = str(chosen[0].path) if len(chosen) == 1 else f"{chosen[0].path} and {len(chosen) - 1} more"
+    if named and "system" not in {*mapping, *available}:
+        mapping = {**mapping, "system": NAMED}
+        available.append(NAMED)
     own_names = list(dict.fromkeys(itertools.chain(*(table.columns for _, table in opened))))
     try:
         wanted = needed(mapping, available, place)
@@ -141,6 +149,9 @@ def read_tables(
         frame = frame.with_columns(
             pl.lit(value, dtype=pl.String).alias(name) for name, value in extra[id(source)].items() if name in wanted
         )
+        frame = frame.with_columns(pl.lit(str(source.path), dtype=pl.String).alias(PLACE))
+        if NAMED in mapping.values():
+            frame = frame.with_columns(pl.lit("", dtype=pl.String).alias(NAMED))
         starts.append(total)
         locators.append(locate)
         frames.append(frame)
@@ -150,7 +161,7 @@ def read_tables(
         number = bisect.bisect_right(starts, row) - 1
         return locators[number](row - starts[number])
 
-    rows = _concatenated(frames).with_row_index(ROW)
+    rows = concatenated(frames).with_row_index(ROW)
     if total == 0:
         raise DataError(f"{place}: there are column names but no rows; give at least one run")
     rows = filter_rows(rows, own, place)
@@ -184,7 +195,7 @@ def _chosen(sources: Sequence[Source]) -> tuple[list[Source], tuple[Finding, ...
     return chosen, (Finding("files_left_out", "note", len(others), message, (), examples),)
 
 
-def _extra_columns(source: Source, columns: Sequence[str]) -> dict[str, str | None]:
+def _extra_columns(source: Source, columns: Sequence[str], words: Sequence[str]) -> dict[str, str | None]:
     """What a file's path says: its name, its folder, and the parts ``NAME=VALUE`` of partitioned folders."""
     found: dict[str, str | None] = {}
     if source.root is not None:
@@ -192,13 +203,12 @@ def _extra_columns(source: Source, columns: Sequence[str]) -> dict[str, str | No
             name, equals, value = part.partition("=")
             if equals and name not in columns:
                 found[unquote(name)] = None if value == "__HIVE_DEFAULT_PARTITION__" else unquote(value)
-    stem = source.path.name.removesuffix(".gz")
-    found[FILE] = stem.rsplit(".", 1)[0] if "." in stem else stem
-    found[FOLDER] = source.path.resolve().parent.name
+    found |= {word: part_of(str(source.path.resolve()), word) for word in words if word != FILE}
+    found[FILE] = part_of(str(source.path), FILE)
     return {name: value for name, value in found.items() if name not in columns}
 
 
-def _concatenated(frames: list[pl.DataFrame]) -> pl.DataFrame:
+def concatenated(frames: list[pl.DataFrame]) -> pl.DataFrame:
     """Frames one after the other; a column of several types becomes text where no type holds them all."""
     if len(frames) == 1:
         return frames[0]
@@ -235,7 +245,7 @@ def _refuse_lacking(
         source = mapping.get(name, name)
         parts = [source] if source in available else [part.strip() for part in source.split("+")]
         for file, table in opened:
-            lacking = [part for part in parts if part not in table.columns and part not in extra[id(file)]]
+            lacking = [part for part in parts if part not in table.columns and part not in {NAMED, *extra[id(file)]}]
             if lacking:
                 raise DataError(
                     f"{file.path}: there is no column {lacking[0]!r}, which the other files have; its columns are: "

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from torchpref.errors import DataError, UsageError
-from torchpref.runs.tidy.schema import CLOCKS, COLUMNS, FAMILIES, NAMES, ROW, VALUES, is_tidy
+from torchpref.runs.tidy.schema import CLOCKS, COLUMNS, FAMILIES, MARK, NAMES, PLACE, ROW, VALUES, is_tidy
 
 if TYPE_CHECKING:
     import polars
@@ -58,7 +58,7 @@ def suggest(name: str, known: Iterable[str]) -> str:
 
 def listed(names: Iterable[str], limit: int = 40) -> str:
     """Names for a message, cut where they are many."""
-    shown = [name for name in names if name != ROW]
+    shown = [name for name in names if name not in (ROW, PLACE, MARK)]
     more = f", … ({len(shown)} in all)" if len(shown) > limit else ""
     return ", ".join(shown[:limit]) + more
 
@@ -102,7 +102,7 @@ def rename(frame: polars.DataFrame, mapping: Mapping[str, str], where: str) -> p
 
     from torchpref.runs.tidy.cells import names_expr
 
-    available = [name for name in frame.columns if name != ROW]
+    available = [name for name in frame.columns if name not in (ROW, PLACE, MARK)]
     expressions = []
     for name in dict.fromkeys([*COLUMNS, *mapping, *filter(is_tidy, available)]):
         if name in mapping:
@@ -119,8 +119,7 @@ def rename(frame: polars.DataFrame, mapping: Mapping[str, str], where: str) -> p
                 )
         elif name in available:
             expressions.append(pl.col(name))
-    if ROW in frame.columns:
-        expressions.append(pl.col(ROW))
+    expressions += [pl.col(name) for name in (ROW, PLACE, MARK) if name in frame.columns]
     return frame.select(expressions)
 
 

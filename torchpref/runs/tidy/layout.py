@@ -8,7 +8,7 @@ from torchpref.runs.tidy.cells import Column, is_list_column, lists, numbers, ye
 from torchpref.runs.tidy.columns import value_column
 from torchpref.runs.tidy.names import encode
 from torchpref.runs.tidy.notes import Notes
-from torchpref.runs.tidy.points import Floats, Points, Rough, Table, arrange
+from torchpref.runs.tidy.points import Floats, Points, Rough, Table, apart, arrange
 from torchpref.runs.tidy.schema import ROW, Tidy
 
 
@@ -77,7 +77,7 @@ def _from_steps(table: Table) -> Rough:
         raise column.refuse(
             other,
             f"which {table.locate(one)} has already for {run}",
-            "remove one of them, or tell runs apart by a trial column",
+            apart(table, one, other) or "remove one of them, or tell runs apart by a trial column",
         )
     starts = np.flatnonzero(np.r_[True, ~same]) if len(key) else np.zeros(0, dtype=np.int64)
     lengths = np.diff(np.r_[starts, len(key)])

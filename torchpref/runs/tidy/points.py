@@ -11,7 +11,8 @@ from torchpref.errors import DataError
 from torchpref.runs.tidy.cells import Column, numbers, yes_or_no
 from torchpref.runs.tidy.names import Codes, Named, compact_trials
 from torchpref.runs.tidy.notes import Notes
-from torchpref.runs.tidy.schema import Tidy, clock_columns
+from torchpref.runs.tidy.places import telling_apart
+from torchpref.runs.tidy.schema import PLACE, Tidy, clock_columns
 
 Floats = NDArray[np.float64]
 Flags = NDArray[np.bool_]
@@ -207,7 +208,24 @@ def _refuse_twice(table: Table, rough: Rough, cells: Codes, trial: Codes) -> Non
     label = (names.trials or ("",))[int(names.trial[one])]
     raise DataError(
         f"{table.locate(other)}: {run}, trial {label!r} stands already in {table.locate(one)} ({len(twice)} such rows); "
-        "remove one of them, number the trials, or give a step column if the rows are steps of one run"
+        + (
+            apart(table, one, other)
+            or "remove one of them, number the trials, or give a step column if the rows are steps of one run"
+        )
+    )
+
+
+def apart(table: Table, one: int, other: int) -> str:
+    """How to name apart two rows that lie in two files; nothing for rows of one file."""
+    if not table.has(PLACE):
+        return ""
+    cells = table.tidy.frame[PLACE]
+    word = telling_apart(cells[one], cells[other]) if cells[one] and cells[other] else None
+    if word is None:
+        return ""
+    return (
+        f"if these are two systems, name them by where they lie: columns system={word} (--columns system={word}), or "
+        f"NAME=PATH for each; if they are further trials of one system: columns trial={word}"
     )
 
 

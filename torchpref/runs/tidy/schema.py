@@ -34,6 +34,10 @@ PREFIXES = (OTHER_CLOCK, REFERENCE + "_", BEST + "_")
 
 #: Number of the row in what was read, so that messages can say where; optional in a reader's frame.
 ROW = "__row__"
+#: Path of the file that a row was read from; optional in a reader's frame.
+PLACE = "__place__"
+#: A mark that two records of one run have in common; optional in a reader's frame.
+MARK = "__mark__"
 
 
 def is_tidy(name: str) -> bool:

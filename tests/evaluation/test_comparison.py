@@ -122,3 +122,9 @@ def test_what_cannot_be_compared():
     apart = tp.Trajectories(runs.returns.double() / 1e6, present=present)
     with pytest.raises(DataError, match="'system-1' and 'system-2' share no instance"):
         compare(apart, "system-1", "system-2")
+
+
+def test_the_text_has_a_line_per_measure():
+    runs = tp.Trajectories(torch.tensor([[1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])[:, :, None], systems=["A", "B"])
+    (line,) = [line for line in repr(tp.compare(runs, "A", "B", "sr")).splitlines() if line.split()[:1] == ["SR"]]
+    assert line.split()[1] == "+0.3333" and line.split()[-3:] == ["2", "1", "0"]

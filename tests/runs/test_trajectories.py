@@ -208,3 +208,10 @@ def test_natural_key():
 
 def test_never_is_out_of_reach():
     assert NEVER > 2**61
+
+
+def test_runs_with_other_reference_times_are_not_equal():
+    returns = torch.ones(2, 2, 1, 1)
+    runs = tp.Trajectories(returns, reference_time=torch.tensor([1.0, 2.0]))
+    assert runs.equals(tp.Trajectories(returns, reference_time=torch.tensor([1.0, 2.0])))
+    assert not runs.equals(tp.Trajectories(returns, reference_time=torch.tensor([1.0, 3.0])))

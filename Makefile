@@ -24,7 +24,7 @@ define install
 	@touch $@
 endef
 
-.PHONY: help core test test-all test-lowest test-newest triton lint types demo notebooks docs bench clean
+.PHONY: help core test test-all test-lowest test-newest test-trainers triton lint types demo notebooks docs bench clean
 
 help:
 	@sed -n '1,3p' Makefile
@@ -98,6 +98,24 @@ test-newest:
 triton: $(VENV)/.triton
 	$(PY) -m pytest tests/kernels -k "cuda or triton" $(ARGS)
 
+# The adapters against the trainers themselves, each in its own environment: they do not go together, nor with `make test`.
+TRAINERS := verifiers art tinker verl
+verifiers_PINS := verifiers==0.4.0
+art_PINS := openpipe-art==0.5.18
+tinker_PINS := tinker==0.38.0 chz termcolor transformers datasets pillow
+tinker_ALONE := tinker-cookbook==0.6.1
+verl_PINS := tensordict transformers omegaconf hydra-core ray codetiming dill peft orjson torchdata TransferQueue datasets pillow
+verl_ALONE := verl==0.9.1
+test-trainers: $(addprefix .venv-trainers/,$(addsuffix /.made,$(TRAINERS)))
+	@for name in $(TRAINERS); do \
+		PYTHONPATH=. .venv-trainers/$$name/bin/python -m pytest -m "not slow or slow" "tests/rl/integrations/test_real_$$name.py" $(ARGS); done
+
+.venv-trainers/%/.made: Makefile pyproject.toml
+	"$(PYTHON)" -m venv --clear .venv-trainers/$*
+	.venv-trainers/$*/bin/python -m pip install --quiet "$(TORCH)" numpy numba jaxtyping pytest hypothesis $($*_PINS) 2>&1 | sed '/ is ignored/d; /Ignoring/d'
+	$(if $($*_ALONE),.venv-trainers/$*/bin/python -m pip install --quiet --no-deps $($*_ALONE) 2>&1 | sed '/ is ignored/d')
+	@touch $@
+
 lint: $(VENV)/.dev
 	$(VENV)/bin/ruff check .
 
@@ -117,4 +135,4 @@ bench: $(VENV)/.bench
 	@for script in benchmarks/*.py; do echo "== $$script"; $(PY) "$$script"; done
 
 clean:
-	rm -rf $(VENV) .venv-core .venv-uv .venv-lowest .venv-newest build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-core .venv-uv .venv-lowest .venv-newest .venv-trainers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -38,6 +38,30 @@ def test_the_gradient_is_that_of_autograd(training: Any) -> None:
     log_probability = leaf.log_softmax(1)[runs.states, runs.actions]
     (advantages[..., None] * runs.mask * log_probability).sum().div(4).backward()
     torch.testing.assert_close(training.policy_gradient(logits, runs, advantages), leaf.grad)
+    by_step = advantages[..., None].expand(-1, -1, 30)
+    torch.testing.assert_close(training.policy_gradient(logits, runs, by_step), leaf.grad)
+
+
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+def test_the_chain_and_the_pace_on_it(training: Any) -> None:
+    task = training.instances("chain", 2)
+    assert task.shortest.tolist() == [32, 32]
+    assert len(task.levels) == 8
+    anchored = training.REWARDS[-1]
+    chosen = [training.Arm(anchored, "none", 8.0, to_go) for to_go in (False, True)]
+    outcome = training.train(task, chosen, 25, torch.Generator().manual_seed(0))
+    for one in training.pace("chain", chosen, outcome):
+        assert one.arrived.all() and (one.updates >= training.NEAR_UPDATES).all()
+
+
+def test_sections_of_the_page_are_replaced_by_title(training: Any, tmp_path: Path) -> None:
+    page = tmp_path / "page.md"
+    training.write(page, {"credit": "## Credit along the run\n\nold"})
+    training.write(page, {"rewards": "## Rewards\n\nfirst"})
+    training.write(page, {"credit": "## Credit along the run\n\nnew"})
+    assert page.read_text() == (
+        "# Training with preferences as rewards\n\n## Rewards\n\nfirst\n\n## Credit along the run\n\nnew\n"
+    )
 
 
 @pytest.mark.slow

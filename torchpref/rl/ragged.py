@@ -126,19 +126,22 @@ class _Layout:
         return values.flatten(0, 1)[self.place]
 
 
+def value_of(name: Hashable) -> Hashable:
+    """An id by its value: tensors of one value are equal only to themselves in a dictionary."""
+    if isinstance(name, Tensor):
+        if name.numel() != 1:
+            raise DataError(f"an id is a tensor of shape {list(name.shape)}; wanted one value per rollout")
+        return name.item()
+    return name
+
+
 def _numbered(group: Sequence[Hashable]) -> list[int]:
-    """The number of each rollout's group, in the order in which groups appear; ids are told apart by their value."""
+    """The number of each rollout's group, in the order in which groups appear."""
     known: dict[Hashable, int] = {}
     result = []
     for place, name in enumerate(group):
-        if isinstance(name, Tensor):  # tensors are equal only to themselves in a dictionary
-            if name.numel() != 1:
-                raise DataError(
-                    f"the group id of rollout {place} is a tensor of shape {list(name.shape)}; wanted one value"
-                )
-            name = name.item()
         try:
-            result.append(known.setdefault(name, len(known)))
+            result.append(known.setdefault(value_of(name), len(known)))
         except TypeError as error:
             raise DataError(
                 f"the group id of rollout {place} is {name!r}, which cannot be told apart from others; give numbers or text"
@@ -146,4 +149,4 @@ def _numbered(group: Sequence[Hashable]) -> list[int]:
     return result
 
 
-__all__ = ["ragged_advantages", "ragged_rewards"]
+__all__ = ["GroupIds", "ragged_advantages", "ragged_rewards", "value_of"]

@@ -18,7 +18,9 @@ import torch
 import torch.distributed as dist
 
 from torchpref.errors import DataError, TorchPrefWarning, UsageError
-from torchpref.rl.rewards import Anchor, Output, preference_rewards
+from torchpref.rl.messages import trace_of_messages
+from torchpref.rl.rewards import Anchor, Output, checked_weight, preference_rewards
+from torchpref.rl.rollouts import clock_name
 from torchpref.rl.traces import Trace, pad_traces
 from torchpref.runs.measures import describe
 from torchpref.runs.units import MILLION
@@ -40,12 +42,16 @@ class PreferenceReward:
         trace: where the trace of a completion is: the name of a column (of the data set, or an extra of ``rollout_func``)
             or of an attribute of the environment; or a function of a row, a dict with ``prompt``, ``completion``,
             ``completion_text`` (what the model said, also where ``completion`` is a list of messages), ``completion_ids``,
-            ``environment`` if there is one, and all columns. A trace is a :class:`Trace`, a sequence
-            of returns, a mapping with ``returns`` and perhaps ``times`` and ``truncated``, or None for a completion that
-            cannot be scored: it gets no reward, and no other is compared with it.
-        group_size: completions per prompt, ``num_generations`` of the ``GRPOConfig`` (and ``num_generations_eval`` must be
-            the same).
-        measure, clock, resolution, output, anchor, weight: as in :func:`torchpref.rl.preference_rewards`.
+            ``environment`` if there is one, ``truncated`` if there is a tokenizer, and all columns. A trace is a
+            :class:`Trace`, a sequence of returns, a mapping with ``returns`` and perhaps ``times`` and ``truncated``, or None
+            for a completion that cannot be scored: it gets no reward, and no other is compared with it.
+        group_size: completions per prompt, ``num_generations`` of the ``GRPOConfig``.
+        eval_group_size: ``num_generations_eval`` of the ``GRPOConfig``, where it differs; 1 is a group without rivals, whose
+            reward is the anchor.
+        measure, clock, resolution, output, anchor: as in :func:`torchpref.rl.preference_rewards`.
+        weight: as there; or a function of the trainer's step, for a weight that changes in training.
+        tokenizer: whose ``eos_token_id`` ends a completion: ``truncated`` of a row is whether it was cut, see
+            :func:`torchpref.rl.trace_of_messages`.
         gather: whether to gather traces where torch.distributed runs several processes. Without it a process that holds
             part of a group raises.
 
@@ -63,15 +69,22 @@ class PreferenceReward:
         resolution: float | None = None,
         output: Output = "signed",
         anchor: Anchor = "success",
-        weight: float | None = None,
+        weight: float | Callable[[int], float] | None = None,
         gather: bool = True,
+        eval_group_size: int | None = None,
+        tokenizer: Any = None,
     ) -> None:
         if group_size < 2:
             raise UsageError(f"a group needs at least two completions to compare, got group_size={group_size}")
+        if eval_group_size is not None and eval_group_size < 1:
+            raise UsageError(f"eval_group_size is num_generations_eval, at least 1, got {eval_group_size}")
         self.trace = trace
         self.group_size = group_size
+        self.eval_group_size = eval_group_size
         self.gather = gather
+        self.tokenizer = tokenizer
         self._warned = False
+        self._warned_of_columns = False
         self.options: dict[str, Any] = {
             "measure": describe(measure).name,
             "clock": clock,
@@ -81,9 +94,8 @@ class PreferenceReward:
             "weight": weight,
         }
         self.__name__ = f"preference_{describe(measure).name}"
-        preference_rewards(
-            torch.zeros(0, 2, 1), output=output, anchor=anchor, weight=weight
-        )  # refuses wrong options now
+        checked_weight(output, anchor, weight(0) if callable(weight) else weight)  # refuses wrong options now
+        clock_name(clock)
 
     def __call__(
         self,
@@ -108,16 +120,24 @@ class PreferenceReward:
                 row["completion_ids"] = completion_ids[position]
             if environments is not None:
                 row["environment"] = environments[position]
+            if self.tokenizer is not None:
+                ids = row.get("completion_ids")
+                row["truncated"] = trace_of_messages(completion, ids, self.tokenizer).truncated
             rows.append((_fingerprint(prompt), self._trace_of(row)))
         everything, start = self._gathered(rows)
-        self._check_groups([key for key, _ in everything])
+        size = self._size_of_groups([key for key, _ in everything])
         traces = [trace for _, trace in everything]
         if not traces:
             return []
-        arguments = pad_traces(traces, self.group_size)
+        self._check_columns(columns, size, len(rows))
+        arguments = pad_traces(traces, size)
         options = dict(self.options)
+        if callable(options["weight"]):
+            if trainer_state is None:
+                raise UsageError("a weight that changes with the trainer's step needs trainer_state, which TRL passes")
+            options["weight"] = options["weight"](int(trainer_state.global_step))
         if arguments["times"] is None:
-            if options["clock"] not in (None, "steps"):
+            if clock_name(options["clock"]) not in (None, "steps"):
                 raise DataError(f"the clock {options['clock']!r} needs traces with times")
             options["resolution"] = None
         rewards = preference_rewards(**arguments, **options)  # type: ignore[arg-type]
@@ -150,9 +170,43 @@ class PreferenceReward:
         start = sum(len(part) for part in parts[: dist.get_rank()])
         return [row for part in parts for row in part], start
 
+    def _size_of_groups(self, keys: Sequence[str]) -> int:
+        """Rollouts per group of this call: that of training or of evaluation, the larger one where both fit."""
+        if self.eval_group_size is not None:
+            for size in sorted((self.group_size, self.eval_group_size), reverse=True):
+                blocks = [keys[start : start + size] for start in range(0, len(keys), size)]
+                if all(len(block) == size and len(set(block)) == 1 for block in blocks):
+                    return size
+        self._check_groups(keys)
+        return self.group_size
+
+    def _check_columns(self, columns: Mapping[str, Sequence[Any]], size: int, count: int) -> None:
+        """Warn once where rollouts of one prompt differ in a plain value of another column: in their seed or answer, say."""
+        if self._warned_of_columns or count % size:
+            return
+        differing = [
+            name
+            for name, values in sorted(columns.items())
+            if name != self.trace
+            and len(values) == count
+            and all(isinstance(value, str | int | float | bool | None) for value in values)
+            and any(len(set(map(repr, values[start : start + size]))) > 1 for start in range(0, count, size))
+        ]
+        if differing:
+            self._warned_of_columns = True
+            warnings.warn(
+                f"rollouts of one prompt differ in {', '.join(differing)}: they are compared as runs of one task, although the "
+                "prompt hides a difference; give different tasks different prompts. Extras of a rollout_func may differ",
+                TorchPrefWarning,
+                stacklevel=3,
+            )
+
     def _check_groups(self, keys: Sequence[str]) -> None:
         size = self.group_size
-        remedy = f"group_size={size} must equal num_generations (and num_generations_eval) of the GRPOConfig"
+        remedy = (
+            f"group_size={size} must equal num_generations of the GRPOConfig; give eval_group_size where num_generations_eval "
+            "is another"
+        )
         if not self.gather:
             remedy += "; with several processes leave gather=True, or give every process whole groups"
         if len(keys) % size:

@@ -226,9 +226,10 @@ def test_gate_exits_with_one_if_the_new_system_is_worse(run: Run, tmp_path: Path
     path = pair_table(tmp_path / "pair.csv")
     code, out, err = run("gate", path, "quick", "slow")
     assert code == 1 and err == ""
-    assert out.startswith("worse: LR by steps of slow against quick: mean -0.500") and out.count("\n") == 1
+    assert out.startswith("worse: slower, not worse at the task: LR by steps of slow against quick: mean -0.500")
+    assert out.count("\n") == 1
     code, out, _ = run("gate", path, "slow", "quick")
-    assert code == 0 and out.startswith("not significantly worse")
+    assert code == 0 and out.startswith("undecided: not significantly worse")
     assert run("gate", path, "quick", "slow", "--measure", "sr")[0] == 0
     assert run("gate", path, "quick", "slow", "--margin", "0.9")[0] == 0
     code, out, _ = run("gate", path, "quick", "slow", "--min-effect", "0.6", "--json", "-")

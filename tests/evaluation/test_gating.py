@@ -34,7 +34,7 @@ def test_a_new_system_that_is_worse_fails():
 def test_one_that_is_not_passes(won, lost):
     result = gate(versions(won, lost, 10), "base", "new")
     assert result.exit_code == 0
-    assert result.line.startswith("not significantly worse")
+    assert result.verdict == "undecided" and result.line.startswith("undecided: not significantly worse")
     assert (result.p == 1) == (won >= lost)
 
 
@@ -50,8 +50,59 @@ def test_a_margin_lets_small_losses_pass():
     assert gate(runs, "base", "new", margin=0.02).exit_code == 1
     assert gate(runs, "base", "new", margin=0.09).exit_code == 0
     result = gate(runs, "base", "new", margin=0.02)
-    assert result.method == "t" and "beyond the margin 0.02" in result.line
+    assert result.method == "exact unconditional (Tango's score)" and "beyond the margin 0.02" in result.line
     assert (result.p <= 0.05) == (result.high < -0.02)
+    fine = gate(runs, "base", "new", margin=0.25)
+    assert fine.verdict == "fine" and fine.line.startswith("fine within the margin 0.25") and fine.exit_code == 0
+    assert fine.p_fine <= 0.05 and gate(runs, "base", "new", margin=0.11).verdict == "undecided"
+
+
+def test_undecided_fails_where_that_is_asked_for():
+    for options, code in (({}, 0), ({"undecided": "fail"}, 3)):
+        result = gate(versions(8, 10, 10), "base", "new", **options)
+        assert (result.verdict, result.exit_code) == ("undecided", code)
+    assert gate(versions(0, 20), "base", "new", undecided="fail").exit_code == 1
+    assert gate(versions(150, 100, 250), "base", "new", margin=0.1, undecided="fail").exit_code == 0
+    with pytest.raises(UsageError, match="'pass' or 'fail'"):
+        gate(versions(1, 2), "base", "new", undecided="no")
+
+
+def test_which_part_decides_is_said():
+    late = torch.ones(40, 2, 1, 3)
+    late[:30, 1, 0, :2] = 0
+    late[30:, 0, 0, :2] = 0
+    slower = gate(tp.Trajectories(late, systems=["base", "new"]), "base", "new")
+    assert slower.part == "sooner" and slower.line.startswith("worse: slower, not worse at the task: LR")
+    assert "sooner decides most: new is slower" in slower.line
+    less = gate(versions(3, 15, 20), "base", "new")
+    assert less.part == "solved more" and less.split["solved more"] == pytest.approx(less.mean)
+    assert gate(versions(3, 15, 20), "base", "new", measure="rpp").part == "solved more"
+    assert gate(versions(4, 4, 9), "base", "new").part is None
+
+
+def test_how_many_instances_it_takes_is_said():
+    assert gate(versions(3, 6), "base", "new").needed is None
+    assert "too few decided to plan" in gate(versions(3, 6), "base", "new").line
+    result = gate(versions(20, 30, 50), "base", "new")
+    assert 200 < result.needed < 400 and f"power 0.8 needs about {result.needed} instances" in result.line
+    assert gate(versions(9, 9), "base", "new").to_dict()["needed"] is None
+
+
+def test_betting_on_the_mean():
+    losses = gate(versions(5, 40, 20), "base", "new", test="mean")
+    assert losses.worse and losses.method == "betting on the mean" and losses.mean_verdict is None
+    # Nineteen small losses to one large win have a mean of 0: flips call them worse far too often, bets do not.
+    rng = np.random.default_rng(0)
+    flipped = bets = 0
+    for seed in range(200):
+        delta = torch.where(torch.from_numpy(rng.random(20)) < 0.05, 0.95, -0.05)
+        returns = torch.stack([torch.where(delta < 0, -delta, 0), torch.where(delta > 0, delta, 0)], 1)[..., None, None]
+        runs = tp.Trajectories(returns, systems=["base", "new"])
+        result = gate(runs, "base", "new", measure="pr", seed=seed)
+        flipped += result.worse
+        bets += gate(runs, "base", "new", measure="pr", test="mean", seed=seed).worse
+        assert result.mean_verdict == "undecided" or result.worse
+    assert flipped > 60 and bets <= 10
 
 
 def test_a_least_effect_lets_trifles_pass():
@@ -80,6 +131,7 @@ def test_false_alarms_stay_below_alpha():
 def test_it_converts_and_its_options_are_checked():
     assert json.loads(json.dumps(gate(versions(1, 2), "base", "new", measure="SR").to_dict()))["exit_code"] == 0
     one = gate(versions(0, 1), "base", "new", margin=0.1)
+    assert one.to_frame().height == 1
     assert one.exit_code == 0 and one.to_dict()["low"] is None
     for options in ({"margin": -0.1}, {"margin": 1}, {"min_effect": 2}, {"alpha": 0}):
         with pytest.raises(UsageError):

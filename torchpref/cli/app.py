@@ -125,10 +125,12 @@ def gate(
     margin: opt.Margin = 0.0,
     min_effect: opt.MinEffect = 0.0,
     alpha: opt.Alpha = ALPHA,
+    undecided: opt.UndecidedOption = opt.Undecided.passes,
+    test: opt.TestOption = opt.Test.flips,
     seed: opt.Seed = 0,
     json: opt.Json = None,
 ) -> None:
-    """Exit with 1 if NEW is significantly worse than BASE, else with 0; for continuous integration of agents."""
+    """Exit with 1 if NEW is significantly worse than BASE, with 0 if it is fine or undecided; for continuous integration."""
     reading, base, new = reading.and_two_systems("gate PATH... BASE NEW")
     out.check_target(json, "--json", reading.paths)
     from torchpref.evaluation.gating import gate
@@ -142,6 +144,8 @@ def gate(
         margin=margin,
         min_effect=min_effect,
         alpha=alpha,
+        undecided=undecided.value,
+        test=test.value,
         clock=reading.clock,
         weights=weights.value,
         grid=opt.grid(grid),

@@ -34,6 +34,20 @@ class ZeroTime(StrEnum):
     keep = "keep"
 
 
+class Undecided(StrEnum):
+    """What a gate does where nothing can be said."""
+
+    passes = "pass"
+    fails = "fail"
+
+
+class Test(StrEnum):
+    """How a mean preference is tested."""
+
+    flips = "sign-flip"
+    mean = "mean"
+
+
 class Missing(StrEnum):
     """What becomes of missing runs and unknown outcomes."""
 
@@ -139,6 +153,13 @@ MinEffect = Annotated[
 Alpha = Annotated[
     float,
     _option(_COMPARING, "--alpha", metavar="X", parser=real, help="The chance of failing a system that is not worse."),
+]
+UndecidedOption = Annotated[
+    Undecided, _option(_COMPARING, "--undecided", help="Whether an undecided verdict passes (exit 0) or fails (exit 3).")
+]
+TestOption = Annotated[
+    Test,
+    _option(_COMPARING, "--test", help="sign-flip, or mean: betting, which holds for every distribution and finds less."),
 ]
 Level = Annotated[float, _option(_COMPARING, "--level", metavar="X", parser=real, help="Level of the intervals.")]
 KnownOrder = Annotated[

@@ -42,6 +42,8 @@ _STREAMS = {
     "trials": 8,
     "looks": 9,
     "relabelled": 10,
+    "orders": 11,
+    "power": 12,
 }
 
 

@@ -80,7 +80,7 @@ def sign_flip_tests(
     values = np.where(mask, np.nan_to_num((prefs.delta * prefs.weights[:, None]).cpu().numpy()), 0.0)
     compared = mask.any(0)
     count = enough_flips(int(compared.sum()), alpha, flips)
-    p, methods = _flipped(values, compared, units, count, seed)
+    p, methods = flipped(values, compared, units, count, seed)
     used = count if (methods == METHODS.index("simulation")).any() else 0
     one_sided = np.where(np.isnan(p), np.nan, np.where(_sums(values) == 0, 1.0, p / 2))
     unequal = unequal_trials(prefs)
@@ -117,7 +117,7 @@ def by_family(values: NDArray[np.float64], units: Units) -> NDArray[np.float64]:
     return np.where(np.abs(sums) <= 1e-12 * size, 0.0, sums)
 
 
-def _flipped(
+def flipped(
     values: NDArray[np.float64], compared: NDArray[np.bool_], units: Units, count: int, seed: int
 ) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     """p of the sign flips of ``values`` [instance, pair] by family, and how it was found."""

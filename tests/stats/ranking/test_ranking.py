@@ -14,7 +14,8 @@ import torchpref as tp
 from profiles import examples
 from samples import graded_runs, preferences_of, ternary
 from torchpref.errors import UsageError
-from torchpref.stats.ranking.ranking import groups, rank, rank_all
+from torchpref.stats.ranking.ranking import groups, least_decided, order_doubt, rank, rank_all
+from torchpref.stats.resampling.instances import resampling_units
 from torchpref.stats.significance.significance import significance
 
 
@@ -72,7 +73,7 @@ def test_replicates_without_a_solution_are_counted_and_make_limits_missing():
     assert board.status == "ok" and sum(board.replicates.values()) == 1000
     assert board.replicates["separated"] > 50
     assert torch.isnan(board.percentile[0]).tolist() == [True, False]  # the lower limit lies among those without one
-    assert torch.isfinite(board.interval[0]).all()
+    assert torch.isnan(board.interval[0]).all() and "on the lesser side" in board.reasons[0]
 
 
 def test_fewer_than_ten_decided_instances_give_no_interval():
@@ -127,7 +128,7 @@ def test_groups_are_maximal_runs_without_a_significant_pair():
     maximal = [r for r in runs if not any(o != r and o[0] <= r[0] and r[1] <= o[1] for o in runs)]
     assert board.groups == tuple(tuple(order[a : b + 1]) for a, b in maximal)
     assert len(board.groups) > 1
-    assert groups(significance(preferences_of(np.zeros((5, 0), dtype=int))), ["only"]) == (("only",),)
+    assert groups(significance(preferences_of(np.zeros((5, 0), dtype=int))), ["only"], 0.05) == (("only",),)
 
 
 def test_elo_is_another_scale_of_the_same():
@@ -219,3 +220,52 @@ def test_options_are_checked():
     ):
         with pytest.raises(UsageError, match=words):
             rank(prefs, **options)
+
+
+@pytest.mark.parametrize(
+    ("systems", "least"), [(2, 6), (3, 7), (5, 9), (8, 11), (10, 11), (20, 13)], ids=lambda value: str(value)
+)
+def test_the_least_number_of_decided_instances_that_can_say_anything(systems, least):
+    assert least_decided(systems * (systems - 1) // 2, 0.05) == least
+
+
+def test_a_board_of_too_few_instances_says_so():
+    always = np.tile([1, 1, 1], (5, 1))
+    board = rank(preferences_of(always), bootstrap=0)
+    assert board.rank_interval.tolist() == [[1, 3]] * 3
+    assert "no test of 3 pairs can reach 5 %, at least 7 are needed" in board.rank_reason
+    assert "no interval of ranks" in repr(board) and board.to_dict()["rank_reason"] == board.rank_reason
+    assert "at least 7 are needed" in order_doubt(significance(preferences_of(always)))
+    alike = order_doubt(significance(preferences_of(ternary(40, 3, 0, spread=0))))
+    assert alike == "none of 3 pairs of systems differs significantly after Holm"
+    assert order_doubt(significance(preferences_of(ternary(60, 3, 0, spread=3)))) == ""
+
+
+def test_tests_at_hand_do_not_bring_their_own_error_rate():
+    prefs = preferences_of(ternary(60, 8, 0, spread=1))
+    strict = significance(prefs, alpha=1e-9)
+    assert rank(prefs, bootstrap=0, tests=strict, alpha=0.05).groups == rank(prefs, bootstrap=0, alpha=0.05).groups
+
+
+def test_ranks_are_no_narrower_than_exact_tests_allow():
+    """What the intervals of differences alone would say of six instances is more than six instances can say."""
+    excluded = 0
+    for seed in range(300):
+        board = rank(preferences_of(ternary(6, 2, seed, spread=0, ties=0.0)), bootstrap=0, seed=seed)
+        excluded += board.rank_interval.tolist() != [[1, 2], [1, 2]]
+    assert excluded <= 0.08 * 300
+
+
+def test_steps_narrow_the_ranks_of_systems_that_are_well_apart():
+    from torchpref.stats.ranking.rank_intervals import rank_intervals
+    from torchpref.stats.ranking.score_errors import mean_contributions
+
+    wide = narrow = 0
+    for seed in range(20):
+        prefs = preferences_of(ternary(80, 8, seed, spread=1.2))
+        parts = mean_contributions(prefs, resampling_units(prefs.benchmarks))
+        means = prefs.system_means().numpy()
+        one, many = (rank_intervals(means, parts, 0.95, 0, stepwise=steps)[0] for steps in (False, True))
+        assert (many[:, 0] >= one[:, 0]).all() and (many[:, 1] <= one[:, 1]).all()
+        wide, narrow = wide + int((one[:, 1] - one[:, 0]).sum()), narrow + int((many[:, 1] - many[:, 0]).sum())
+    assert narrow < wide

@@ -42,6 +42,7 @@ class Leaderboard:
         status: status of the Bradley–Terry fit, a word.
         message: the status in words.
         reasons: per system why its interval is missing; ``""`` where it is not.
+        rank_reason: why no rank interval could be narrower than all ranks, whatever the data; ``""`` where one could.
         ranked_by: ``"score"`` or ``"mean preference"``.
         replicates: how many resamples ended with each status; empty where scores were not refitted.
         bootstrap: number of resamples.
@@ -66,6 +67,7 @@ class Leaderboard:
     status: str
     message: str
     reasons: tuple[str, ...]
+    rank_reason: str
     ranked_by: str
     replicates: Mapping[str, int]
     bootstrap: int
@@ -130,6 +132,7 @@ class Leaderboard:
             "copeland": [row["copeland"] for row in rows],
             "instances": [row["instances"] for row in rows],
             "reasons": list(self.reasons),
+            "rank_reason": self.rank_reason,
             "groups": [list(group) for group in self.groups],
         }
 
@@ -175,6 +178,8 @@ class Leaderboard:
             )
         if self.status != "ok":
             lines.append(f"{self.status}: {self.message}")
+        if self.rank_reason:
+            lines.append(f"no interval of ranks: {self.rank_reason}")
         for reason in dict.fromkeys(filter(None, self.reasons)):
             names = [name for name, why in zip(self.systems, self.reasons, strict=True) if why == reason]
             shown = ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

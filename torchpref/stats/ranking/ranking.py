@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from torchpref.errors import UsageError
-from torchpref.pairwise.square import missing
+from torchpref.pairwise.square import as_square, missing
+from torchpref.report.numbers import counted
 from torchpref.runs.measures import ALPHA, LEVEL
 from torchpref.stats.bradley_terry.model import BradleyTerry, bradley_terry
 from torchpref.stats.ranking.leaderboard import SCALES, Leaderboard
@@ -20,14 +21,13 @@ from torchpref.stats.ranking.rank_intervals import rank_intervals
 from torchpref.stats.ranking.score_errors import mean_contributions, score_contributions
 from torchpref.stats.resampling.instances import Seed, Units, resolve_seed, units_of
 from torchpref.stats.resampling.scores import TIE, replicate_scores
-from torchpref.stats.significance.effects import check_level, critical_t
+from torchpref.stats.significance.corrections import adjust
+from torchpref.stats.significance.effects import LEAST_DECIDED, LEAST_LESSER, check_level, critical_t
 from torchpref.stats.significance.significance import Significance, significance
 
 if TYPE_CHECKING:
     from torchpref.pairwise.preferences import Preferences
 
-#: Fewer decided instances than this give no interval.
-LEAST_DECIDED = 10
 _ELO_PER_LOG_ODDS = 400 / math.log(10)
 _ELO_MEAN = 1000.0
 
@@ -111,8 +111,9 @@ def rank(
         ranked, contributions = torch.nan_to_num(means, nan=-2.0).numpy(), mean_contributions(prefs, units)
     else:
         ranked, contributions = theta.numpy(), score_contributions(prefs, theta.numpy(), members, units)
-    bounds, _ = rank_intervals(ranked, contributions, level, number)
     tests = significance(prefs, "holm", alpha=alpha, level=level, seed=number) if tests is None else tests
+    rank_reason = _no_ranks(tests, 1 - level)
+    bounds, _ = rank_intervals(ranked, contributions, level, number, certain=_certain(tests, 1 - level))
     signs = torch.nan_to_num(torch.sign(mean), nan=0.0)
     return Leaderboard(
         measure=prefs.measure,
@@ -130,7 +131,8 @@ def rank(
         mean_preference=means,
         copeland=signs.sum(1).long(),
         instances=_compared(prefs),
-        groups=groups(tests, [prefs.systems[i] for i in order]),
+        groups=groups(tests, [prefs.systems[i] for i in order], alpha),
+        rank_reason=rank_reason,
         status=str(fit.status),
         message=str(fit.message),
         reasons=reasons,
@@ -200,12 +202,19 @@ def _intervals(
         theta = score[torch.from_numpy(members)].numpy()
         contributions = score_contributions(prefs, theta, members, units)
         width = critical_t(level, contributions.degrees()) * contributions.errors()
+        covered = contributions.covered()
         what = "instances" if units.single else "families of instances"
         for place, system in enumerate(members.tolist()):
-            decided = int(contributions.decided[place])
-            if decided < LEAST_DECIDED:
+            decided, lesser = int(contributions.decided[place]), int(contributions.lesser[place])
+            if contributions.design != "strata" and decided < LEAST_DECIDED:
                 few = what if decided != 1 else "instance" if units.single else "family of instances"
                 reasons[system] = f"only {decided} {few} decided, at least {LEAST_DECIDED} are needed"
+            elif contributions.design != "strata" and lesser < LEAST_LESSER:
+                reasons[system] = f"only {lesser} {what} on the lesser side, at least {LEAST_LESSER} are needed"
+            elif not covered[place]:
+                reasons[system] = "it was compared on no instance of some benchmark"
+            elif not decided:
+                reasons[system] = f"no {what} decided"
             elif not np.isfinite(width[place]):
                 reasons[system] = f"too few {what} in each benchmark"
             else:
@@ -244,12 +253,54 @@ def _rescaled(values: Tensor, scale: str) -> Tensor:
     return values * _ELO_PER_LOG_ODDS + _ELO_MEAN if scale == "elo" else values
 
 
-def groups(tests: Significance, order: Sequence[str]) -> tuple[tuple[str, ...], ...]:
-    """Maximal runs of ``order`` in which no pair is significant."""
+def _family_wise(tests: Significance) -> NDArray[np.float64]:
+    """p-values corrected so that any false one among all pairs is rare."""
+    corrected = tests.adjusted if tests.correction in ("holm", "max-t") else None
+    return np.nan_to_num(adjust(tests.p.numpy(), "holm") if corrected is None else corrected.numpy(), nan=1.0)
+
+
+def _certain(tests: Significance, alpha: float) -> Tensor:
+    """bool ``[system, system]``: the tests, corrected for all pairs, tell the row's system above the column's."""
+    sure = torch.from_numpy(_family_wise(tests) <= alpha + 1e-12)
+    above = as_square(torch.sign(torch.nan_to_num(tests.mean)) * sure, tests.pairs, len(tests.systems), -1)
+    return above > 0
+
+
+def _no_ranks(tests: Significance, alpha: float) -> str:
+    """Why no rank can be narrowed, whatever the data: no test of all pairs could reach the level."""
+    pairs = int((tests.instances > 0).sum())
+    most = int(tests.decided.max()) if len(tests.decided) else 0
+    if pairs and 2.0 ** (1 - most) * pairs > alpha:
+        return (
+            f"at most {counted(most, 'instance')} decided in any pair: no test of {counted(pairs, 'pair')} can reach "
+            f"{100 * alpha:.2g} %, at least {least_decided(pairs, alpha)} are needed"
+        )
+    return ""
+
+
+def least_decided(pairs: int, alpha: float) -> int:
+    """The least number of decided instances with which the smallest p of so many pairs can reach α after Holm."""
+    return math.ceil(1 + math.log2(pairs / alpha) - 1e-12)
+
+
+def order_doubt(tests: Significance) -> str:
+    """Why the order of a board is not established, in words; empty where some pair of systems differs significantly."""
+    if not tests.tested:
+        return "no two systems share an instance"
+    reason = _no_ranks(tests, tests.alpha)
+    if reason:
+        return reason
+    if not bool((torch.from_numpy(_family_wise(tests)) <= tests.alpha).any()):
+        return f"none of {counted(tests.tested, 'pair')} of systems differs significantly after Holm"
+    return ""
+
+
+def groups(tests: Significance, order: Sequence[str], alpha: float) -> tuple[tuple[str, ...], ...]:
+    """Maximal runs of ``order`` in which no pair is significant at α."""
     place = {name: position for position, name in enumerate(order)}
     # For each position the nearest earlier one from which it differs significantly.
     barrier = np.full(len(order), -1)
-    pairs = tests.pairs[tests.significant]
+    pairs = tests.pairs[torch.nan_to_num(tests.adjusted, nan=1.0) <= alpha]
     for a, b in pairs.tolist():
         low, high = sorted((place[tests.systems[a]], place[tests.systems[b]]))
         barrier[high] = max(barrier[high], low)

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import NDArray
 
+from torchpref.stats.resampling.design import Design, design_of, welch
 from torchpref.stats.resampling.instances import Units
 
 if TYPE_CHECKING:
@@ -26,43 +27,88 @@ _CELLS = 1 << 24
 class Contributions:
     """First-order contributions of instances to scores.
 
+    Their covariance follows from how instances were sampled, as for pairs (:func:`torchpref.stats.significance.effects
+    .pair_effects`): in *one sample* it is that of the terms; in *strata* and with *own weights* every stratum, or the whole,
+    holds two further instances of average weight, of the size of an average decided one.
+
     Attributes:
         terms: float64 ``[cluster, system]``; a score minus its target is about their sum.
         units: clusters and strata.
-        compared: int64 ``[system]``, clusters in which the system was compared with any other.
-        decided: int64 ``[system]``, clusters in which any of its Δ is not 0.
+        weight: float64 ``[cluster]``, the weight of each cluster.
+        design: how instances were sampled.
+        compared: bool ``[cluster, system]``, whether the system was compared with any other in the cluster.
+        won, lost: bool ``[cluster, system]``, whether any of its Δ there is above, below 0.
     """
 
     terms: NDArray[np.float64]
     units: Units
-    compared: NDArray[np.int64]
-    decided: NDArray[np.int64]
+    weight: NDArray[np.float64]
+    design: Design
+    compared: NDArray[np.bool_]
+    won: NDArray[np.bool_]
+    lost: NDArray[np.bool_]
 
     @property
-    def strata(self) -> list[tuple[int, int]]:
-        """Stretches of clusters that are centred by themselves: the strata, or all together if one has a single cluster."""
-        strata = self.units.strata()
-        if any(last - first < 2 for first, last in strata):
-            return [(0, self.units.count)]
-        return strata
+    def decided(self) -> NDArray[np.int64]:
+        """``[system]``, clusters in which any of its Δ is not 0."""
+        count: NDArray[np.int64] = (self.won | self.lost).sum(0)
+        return count
 
-    def residuals(self) -> NDArray[np.float64]:
-        """Terms less their stratum's mean, times √(n/(n − 1)): their sums of squares and products are the covariance."""
-        parts = []
-        for first, last in self.strata:
-            part = self.terms[first:last]
-            size = last - first
-            parts.append((part - part.mean(axis=0)) * np.sqrt(size / max(1, size - 1)))
-        return np.concatenate(parts) if parts else self.terms
+    @property
+    def lesser(self) -> NDArray[np.int64]:
+        """``[system]``, clusters in which it won anything, or in which it lost anything, whichever are fewer."""
+        count: NDArray[np.int64] = np.minimum(self.won.sum(0), self.lost.sum(0))
+        return count
+
+    def _typical(self) -> NDArray[np.float64]:
+        """Rows ``[decided cluster, system]`` whose mean square is that of a decided instance of weight 1."""
+        decided = self.won | self.lost
+        some = decided.any(1)
+        unit = self.terms[some] / self.weight[some, None] / np.sqrt(max(1, int(some.sum())))
+        scaled: NDArray[np.float64] = unit * np.sqrt(some.sum() / np.maximum(decided.sum(0), 1)) * decided[some]
+        return scaled
+
+    def parts(self) -> list[tuple[NDArray[np.float64], NDArray[np.float64] | float]]:
+        """Residuals and degrees of freedom, of each stratum or of all: R'R of each is its share of the covariance."""
+        terms = self.terms
+        if self.design == "one sample":
+            count = len(terms)
+            residual = (terms - terms.mean(axis=0)) * np.sqrt(count / max(1, count - 1)) if count else terms
+            return [(residual, np.maximum(self.compared.sum(0) - 1, 0).astype(float))]
+        typical = self._typical()
+        if self.design == "strata":
+            parts: list[tuple[NDArray[np.float64], NDArray[np.float64] | float]] = []
+            for first, last in self.units.strata():
+                part, count, weight = terms[first:last], last - first, self.weight[first:last].mean()
+                rows = np.concatenate([part - part.mean(axis=0), np.sqrt(2) * weight * typical])
+                parts.append((rows * np.sqrt(count / (count + 1)), count + 1.0))
+            return parts
+        total, average = self.weight.sum(), self.weight.mean()
+        whole = total + 2 * average
+        rows = np.concatenate(
+            [terms / (1 - self.weight / whole)[:, None], np.sqrt(2) * average / (1 - average / whole) * typical]
+        )
+        effective = whole**2 / ((self.weight**2).sum() + 2 * average**2)
+        return [(rows * total / whole, effective - 1.0)]
+
+    def covered(self) -> NDArray[np.bool_]:
+        """``[system]``, whether it was compared in every benchmark; elsewhere nobody knows what it would do there."""
+        strata = self.units.strata() if self.design == "strata" else [(0, len(self.terms))]
+        covered: NDArray[np.bool_] = np.stack([self.compared[first:last].any(0) for first, last in strata]).all(axis=0)
+        return covered
 
     def errors(self) -> NDArray[np.float64]:
         """Standard error of each score."""
-        errors: NDArray[np.float64] = np.sqrt((self.residuals() ** 2).sum(axis=0))
+        errors: NDArray[np.float64] = np.sqrt(sum((rows**2).sum(axis=0) for rows, _ in self.parts()))
         return errors
 
     def degrees(self) -> NDArray[np.float64]:
-        """Degrees of freedom of each score: clusters in which the system was compared, less strata."""
-        return np.maximum(self.compared - len(self.strata), 0).astype(float)
+        """Degrees of freedom of each score."""
+        parts = self.parts()
+        if len(parts) == 1:
+            return np.broadcast_to(np.asarray(parts[0][1]), self.terms.shape[1:]).astype(float)
+        variances = np.stack([(rows**2).sum(axis=0) for rows, _ in parts])
+        return np.nan_to_num(welch(variances, np.array([[degrees] for _, degrees in parts])))
 
 
 def score_contributions(
@@ -77,7 +123,7 @@ def score_contributions(
         units: clusters of instances.
     """
     chance = 1 / (1 + np.exp(-(theta[:, None] - theta[None, :])))
-    gradient = _Tally(units, len(members))
+    gradient = _Tally(prefs, units, len(members))
     total = np.zeros((len(members), len(members)))
     for rows, delta, weight in pair_squares(prefs, members):
         gradient.add(rows, delta, weight, (weight * ((delta + 1) / 2 - chance)).sum(axis=2))
@@ -115,7 +161,7 @@ def mean_contributions(prefs: Preferences, units: Units) -> Contributions:
     mean, total = np.nan_to_num(prefs.mean().cpu().numpy()), prefs.weight_sums().cpu().numpy()
     rivals = (total > 0).sum(axis=1)
     share = np.where(total > 0, 1 / (np.where(total > 0, total, 1.0) * np.maximum(rivals, 1)[:, None]), 0.0)
-    tally = _Tally(units, len(members))
+    tally = _Tally(prefs, units, len(members))
     for rows, delta, weight in pair_squares(prefs, members):
         tally.add(rows, delta, weight, (weight * share * (delta - mean)).sum(axis=2))
     return tally.contributions(tally.terms)
@@ -124,11 +170,11 @@ def mean_contributions(prefs: Preferences, units: Units) -> Contributions:
 class _Tally:
     """Sums over the instances of each cluster."""
 
-    def __init__(self, units: Units, systems: int) -> None:
+    def __init__(self, prefs: Preferences, units: Units, systems: int) -> None:
         self.units = units
         self.terms = np.zeros((units.count, systems))
-        self._compared = np.zeros((units.count, systems), dtype=bool)
-        self._decided = np.zeros((units.count, systems), dtype=bool)
+        self._flags = np.zeros((3, units.count, systems), dtype=bool)
+        self._weights = prefs.weights.cpu().numpy()
 
     def add(
         self,
@@ -138,20 +184,22 @@ class _Tally:
         terms: NDArray[np.float64],
     ) -> None:
         """Some instances: their Δ and weights ``[instance, system, system]`` and terms ``[instance, system]``."""
-        cluster = self.units.cluster[rows]
-        compared, decided = (weight > 0).any(axis=2), ((weight > 0) & (delta != 0)).any(axis=2)
-        if self.units.single:  # every cluster comes once
-            self.terms[cluster] = terms
-            self._compared[cluster] = compared
-            self._decided[cluster] = decided
-        else:
-            np.add.at(self.terms, cluster, terms)
-            np.logical_or.at(self._compared, cluster, compared)
-            np.logical_or.at(self._decided, cluster, decided)
+        cluster, here = self.units.cluster[rows], weight > 0
+        flags = [here.any(axis=2), (here & (delta > 0)).any(axis=2), (here & (delta < 0)).any(axis=2)]
+        np.add.at(self.terms, cluster, terms)
+        for kept, new in zip(self._flags, flags, strict=True):
+            np.logical_or.at(kept, cluster, new)
 
     def contributions(self, terms: NDArray[np.float64]) -> Contributions:
-        """With the counts of compared and decided clusters."""
-        return Contributions(terms, self.units, self._compared.sum(0), self._decided.sum(0))
+        """With what else their spread depends on."""
+        used = self._weights > 0  # an instance of weight 0 says nothing, and is no instance of its benchmark either
+        weight = np.zeros(self.units.count)
+        np.add.at(weight, self.units.cluster, self._weights)
+        kept = weight > 0
+        units = Units((np.cumsum(kept) - 1)[self.units.cluster[used]], self.units.stratum[kept])
+        design = design_of(self._weights[used], units)
+        compared, won, lost = self._flags[:, kept]
+        return Contributions(terms[kept], units, weight[kept], design, compared, won, lost)
 
 
 def pair_squares(

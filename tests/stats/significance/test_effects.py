@@ -100,6 +100,7 @@ def test_benchmarks_that_differ_do_not_widen_the_interval_of_their_mean():
 def test_own_weights_count_what_they_are_worth():
     """A heavy instance is a sample of little more than itself: the interval widens, and the degrees of freedom fall."""
     delta = ternary(60, 2, 0, ties=0.1)
+    delta[:3, 0] = 1, -1, 1
     heavy = torch.ones(60, dtype=torch.float64)
     heavy[:3] = 20.0
     plain, weighted = pair_effects(preferences_of(delta)), pair_effects(preferences_of(delta, weights=heavy))

@@ -94,8 +94,8 @@ class Contributions:
     def covered(self) -> NDArray[np.bool_]:
         """``[system]``, whether it was compared in every benchmark; elsewhere nobody knows what it would do there."""
         strata = self.units.strata() if self.design == "strata" else [(0, len(self.terms))]
-        covered: NDArray[np.bool_] = np.stack([self.compared[first:last].any(0) for first, last in strata]).all(axis=0)
-        return covered
+        inside = np.stack([self.compared[first:last].any(0) for first, last in strata])
+        return np.asarray(inside.all(axis=0))
 
     def errors(self) -> NDArray[np.float64]:
         """Standard error of each score."""

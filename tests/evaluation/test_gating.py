@@ -132,7 +132,7 @@ def test_it_converts_and_its_options_are_checked():
     assert json.loads(json.dumps(gate(versions(1, 2), "base", "new", measure="SR").to_dict()))["exit_code"] == 0
     one = gate(versions(0, 1), "base", "new", margin=0.1)
     assert one.to_frame().height == 1
-    assert one.exit_code == 0 and one.to_dict()["low"] is None
+    assert one.exit_code == 0 and one.to_dict()["low"] == -1.0
     for options in ({"margin": -0.1}, {"margin": 1}, {"min_effect": 2}, {"alpha": 0}):
         with pytest.raises(UsageError):
             gate(versions(1, 2), "base", "new", **options)

@@ -29,7 +29,7 @@ def warm_up() -> None:
 
     pairs = torch.tensor([[0, 1]])
     for trials in (1, 2):
-        for level in (MILLION, MILLION - 1):
+        for level in (1, MILLION // 2):
             for tick in (1, 1 << 20, 1 << 40):
                 for first in (tick, UNKNOWN):
                     curves = _two_runs(level, first, 2 * tick + 1, trials)
@@ -52,8 +52,9 @@ def warm_up() -> None:
 
 def _two_runs(level: int, first: int, last: int, trials: int) -> Curves:
     """Two systems on one instance, which need tables of a certain kind."""
-    levels = torch.tensor([1, level], dtype=torch.int32).expand(1, 2, trials, 2).contiguous()
+    levels = torch.tensor([level, MILLION], dtype=torch.int32).expand(1, 2, trials, 2).contiguous()
     ticks = torch.tensor([first, last]).expand(1, 2, trials, 2).contiguous()
+    ticks[0, 1, 0, 0] = 1  # so that no unit of time divides them all, and wide ones stay wide
     levels[0, 1, 0, 1] = LEVEL_PAD
     ticks[0, 1, 0, 1] = NEVER
     return Curves(levels, ticks, None, torch.ones((1, 2, trials), dtype=torch.bool))

@@ -84,7 +84,7 @@ def test_every_command_has_its_options() -> None:
 
 def test_navigation_names_every_page() -> None:
     navigation = (DOCS.parent / "mkdocs.yml").read_text(encoding="utf-8")
-    named = set(re.findall(r": ([\w/]+\.md)$", navigation, flags=re.M))
+    named = set(re.findall(r": ([\w/-]+\.md)$", navigation, flags=re.M))
     made = {f"notebooks/{path.stem}.md" for path in (DOCS.parent / "notebooks").glob("*.ipynb")}
     assert named == set(PAGES) | made
 

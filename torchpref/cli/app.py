@@ -129,11 +129,15 @@ def gate(
     test: opt.TestOption = opt.Test.flips,
     seed: opt.Seed = 0,
     json: opt.Json = None,
+    markdown: opt.Markdown = None,
+    junit: opt.JUnit = None,
 ) -> None:
     """Exit with 1 if NEW is significantly worse than BASE, with 0 if it is fine or undecided; for continuous integration."""
     reading, base, new = reading.and_two_systems("gate PATH... BASE NEW")
-    out.check_target(json, "--json", reading.paths)
+    for path, option in ((json, "--json"), (markdown, "--markdown"), (junit, "--junit")):
+        out.check_target(path, option, reading.paths)
     from torchpref.evaluation.gating import gate
+    from torchpref.report.gate_report import gate_annotation, gate_junit, gate_markdown
 
     runs = reading.runs()
     result = gate(
@@ -153,8 +157,13 @@ def gate(
     )
     if json is not None:
         out.write_json(json, reading.noted(result.to_dict()))
-    if json != "-":
+    if markdown is not None:
+        out.write_text(markdown, gate_markdown(result))
+    if junit is not None:
+        out.write_text(junit, gate_junit(result))
+    if "-" not in (json, markdown, junit):
         print(result.line)
+        out.tell_github(gate_annotation(result), gate_markdown(result))
     for finding in opt.warnings(runs, reading.clock, (base, new)):
         out.warn(str(finding))
     raise typer.Exit(result.exit_code)

@@ -173,6 +173,12 @@ Json = Annotated[
     str | None,
     _option(_WRITING, "--json", metavar="FILE", help="Write the result as JSON; - prints it instead of the tables."),
 ]
+Markdown = Annotated[
+    str | None, _option(_WRITING, "--markdown", metavar="FILE", help="Write the verdict as Markdown, for a comment.")
+]
+JUnit = Annotated[
+    str | None, _option(_WRITING, "--junit", metavar="FILE", help="Write the verdict as a JUnit test case.")
+]
 Html = Annotated[
     str | None, _option(_WRITING, "--html", metavar="FILE", help="Write a report page; needs the extra report.")
 ]

@@ -186,6 +186,16 @@ def _json(item: Any, indent: str) -> str:
     return json.dumps(item, allow_nan=False)
 
 
+def tell_github(annotation: str, summary: str) -> None:
+    """In GitHub Actions: an annotation beside the run, and a summary of the step where there is a place for it."""
+    if os.environ.get("GITHUB_ACTIONS") == "true":
+        print(annotation)
+    step = os.environ.get("GITHUB_STEP_SUMMARY")
+    if step:
+        with open(step, "a", encoding="utf-8") as file:
+            file.write(summary + "\n")
+
+
 def write_json(path: str, record: Any) -> None:
     """Write a result as a JSON file; see :func:`write_text`."""
     write_text(path, to_json(record))

@@ -25,7 +25,7 @@ class Grid:
 
 def evaluation_markdown(result: EvaluationLike) -> str:
     """Tie rates and leaderboards as Markdown tables."""
-    return "\n\n".join(map(_markdown, _grids(result))) + "\n"
+    return "\n\n".join(map(markdown_table, _grids(result))) + "\n"
 
 
 def evaluation_latex(result: EvaluationLike) -> str:
@@ -40,7 +40,7 @@ def _grids(result: EvaluationLike) -> list[Grid]:
         [name.upper(), describe(name).title, percent(part.tie_rate, 2), f"{part.run_pairs:,}"]
         for name, part in result.measures.items()
     ]
-    grids = [_grid(f"Tie rates ({size})", ["measure", "", "tied", "run pairs"], 2, ties)]
+    grids = [text_grid(f"Tie rates ({size})", ["measure", "", "tied", "run pairs"], 2, ties)]
     for name, part in result.measures.items():
         heads = ["rank", "system", "score"]
         heads += ["95 % interval"] if part.interval is not None else []
@@ -57,11 +57,11 @@ def _grids(result: EvaluationLike) -> list[Grid]:
             cells += [amount(row["median_time"])] if result.known_times else []
             rows.append([*cells, row["instances"]])
         status = "" if part.status == "ok" else f" ({part.status})"
-        grids.append(_grid(f"{name.upper()}, {describe(name).title}{status}", heads, 2, rows))
+        grids.append(text_grid(f"{name.upper()}, {describe(name).title}{status}", heads, 2, rows))
     return grids
 
 
-def _grid(title: str, heads: Sequence[str], text: int, rows: Sequence[Sequence[Any]]) -> Grid:
+def text_grid(title: str, heads: Sequence[str], text: int, rows: Sequence[Sequence[Any]]) -> Grid:
     """A grid whose column of that number (from 1) holds text."""
     cells = tuple(tuple("" if cell is None else printable(str(cell)) for cell in row) for row in rows)
     return Grid(printable(title), tuple(heads), tuple(i + 1 == text for i in range(len(heads))), cells)
@@ -87,13 +87,16 @@ _LATEX = str.maketrans(
 )
 
 
-def _markdown(grid: Grid) -> str:
+def markdown_table(grid: Grid) -> str:
+    """A grid in Markdown, under its title if it has one."""
+
     def line(cells: Sequence[str]) -> str:
         return "| " + " | ".join(cells) + " |"
 
     marks = [":---" if text else "---:" for text in grid.text]
     rows = [line([cell.translate(_MARKDOWN) for cell in row]) for row in grid.rows]
-    return "\n".join([f"**{grid.title.translate(_MARKDOWN)}**", "", line(grid.heads), line(marks), *rows])
+    title = [f"**{grid.title.translate(_MARKDOWN)}**", ""] if grid.title else []
+    return "\n".join([*title, line(grid.heads), line(marks), *rows])
 
 
 def _latex(grid: Grid) -> str:

@@ -25,7 +25,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "2")
 
 import numpy as np
 import torch
-from trust_coverage import as_preferences, simulate, template, tie_width
+from trust_coverage import Setting, draw
 
 import torchpref as tp
 from torchpref.pairwise.preferences import Preferences
@@ -79,9 +79,7 @@ def version(package: str) -> str | None:
 
 def sample(systems: int = SYSTEMS, instances: int = INSTANCES) -> Preferences:
     """34 systems × 500 instances, a fifth of it tied."""
-    rng = np.random.default_rng(0)
-    theta = np.linspace(-1, 1, systems)
-    return as_preferences(template(instances, systems), simulate(rng, theta, instances, tie_width(0.25)))
+    return draw(Setting("plain", instances, systems, spread=2.0, ties=0.25), np.random.default_rng(0))
 
 
 def refit(prefs: Preferences, replicates: int, start: torch.Tensor) -> torch.Tensor:

@@ -12,6 +12,7 @@ from torch import Tensor
 
 from torchpref.errors import UsageError
 from torchpref.pairwise.square import as_square, mean_over_rivals
+from torchpref.report.numbers import percent, signed
 from torchpref.runs.names import name_hint
 from torchpref.runs.plain import plain
 
@@ -156,12 +157,12 @@ class BetweenPairs(ABC):
         on = f" by {self.clock}" if self.clock else ""
         head = (
             f"{self.measure.upper()}{on}: {len(self.systems)} systems × {self.n_instances:,} instances, "
-            f"{self.run_pairs:,} run pairs, {100 * self.tie_rate():.1f} % tied"
+            f"{self.run_pairs:,} run pairs, {percent(self.tie_rate()) or 'none'} tied"
         )
         means = self.system_means().tolist()
         order = sorted(range(len(means)), key=lambda i: (means[i] != means[i], -means[i], i))
         width = max((len(name) for name in self.systems), default=0)
-        lines = [f"  {self.systems[i]:<{width}}  {means[i]:+.4f}" for i in order[:10]]
+        lines = [f"  {self.systems[i]:<{width}}  {signed(float(means[i]), 4) or 'not compared'}" for i in order[:10]]
         if len(order) > 10:
             lines.append(f"  … and {len(order) - 10} more")
         return "\n".join([head, "  mean preference over rivals:" if lines else "  no system", *lines])

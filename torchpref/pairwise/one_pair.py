@@ -11,6 +11,7 @@ from torch import Tensor
 
 from torchpref.errors import UsageError
 from torchpref.kernels.reference import level_sign
+from torchpref.report.numbers import signed
 from torchpref.runs.curves import LEVEL_PAD, Curves, time_to_level, union_levels
 from torchpref.runs.units import MILLION
 
@@ -97,8 +98,9 @@ class PairPreferences:
     def __repr__(self) -> str:
         won, lost = int((self.delta > 0).sum()), int((self.delta < 0).sum())
         tied = len(self.instances) - won - lost
+        mean = signed(self.mean, 4) or "unknown"
         return (
-            f"{self.measure.upper()}({self.first!r}, {self.second!r}): mean {self.mean:+.4f} over {len(self.instances)} "
+            f"{self.measure.upper()}({self.first!r}, {self.second!r}): mean {mean} over {len(self.instances)} "
             f"instances, {won} won, {lost} lost, {tied} tied"
         )
 

@@ -64,10 +64,37 @@ def test_an_instance_without_which_there_is_no_score():
     assert torch.isnan(found.mean_change[0, 1:]).all()
 
 
+def test_a_change_to_infinity_is_no_number():
+    # Nine wins and a loss: without the loss nobody beats the winner.
+    found = influence(preferences_of(np.array([[1]] * 9 + [[-1]])))
+    assert torch.isfinite(found.change[:9]).all() and torch.isnan(found.change[9]).all()
+    first = found.rows()[0]
+    assert first["instance"] == "instance-10" and first["change"] is None  # the most influential of all
+    assert "without instance-10: " in repr(found) and "no finite score" in repr(found)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_lost_scores_are_those_of_refits(seed):
+    delta = ternary(8, 3, seed, ties=0.1)
+    prefs = preferences_of(delta)
+    if tp.bradley_terry(prefs).status != "ok":
+        pytest.skip("no score to lose")
+    found = influence(prefs)
+    for instance in range(8):
+        rest = preferences_of(np.delete(np.asarray(delta), instance, 0))
+        assert bool(torch.isnan(found.change[instance]).any()) == (tp.bradley_terry(rest).status != "ok")
+
+
+def test_nothing_shared_is_said_in_words():
+    mask = torch.zeros(4, 1, dtype=torch.bool)
+    found = influence(preferences_of(np.zeros((4, 1), dtype=int), mask=mask))
+    assert "nan" not in repr(found) and found.to_dict()["flipped_pairs"] is None
+
+
 def test_it_converts_and_prints():
     found = influence(tp.preferences(graded_runs(), "rpp"))
     assert json.loads(json.dumps(found.to_dict()))["measure"] == "rpp"
     assert found.to_frame().height == 20
     assert "turns round" in repr(found)
     separated = influence(preferences_of(np.ones((5, 3), dtype=int)))
-    assert torch.isnan(separated.change).all() and "–" in repr(separated)
+    assert torch.isnan(separated.change).all() and "no finite score" in repr(separated)

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from torchpref.errors import UsageError
+from torchpref.report.numbers import signed
 from torchpref.runs.plain import plain
 from torchpref.stats.bradley_terry import graph as bt_graph
 from torchpref.stats.bradley_terry import solver as bt_solver
@@ -112,7 +113,7 @@ class BradleyTerry:
         for i in order:
             rank, theta = float(self.rank_values[i]), float(self.theta[i])
             place = "-" if np.isnan(rank) else f"{rank:.0f}"
-            score = "-" if np.isnan(theta) else f"{theta:+.4f}"
+            score = signed(theta, 4) or "-"
             rows.append(f"{place:>4}  {self.systems[i]:<{width}}  {score:>8}")
         return "\n".join([*rows, f"{self.status}: {self.message}"])
 

@@ -15,7 +15,9 @@ from jaxtyping import Bool, Float, Int
 from numpy.typing import NDArray
 from torch import Tensor
 
+from torchpref.report.numbers import percent, signed
 from torchpref.runs.plain import plain
+from torchpref.stats.bradley_terry.graph import is_strongly_connected
 from torchpref.stats.bradley_terry.model import BradleyTerry, bradley_terry
 from torchpref.stats.ranking.score_errors import inverse_hessian, pair_squares
 from torchpref.stats.significance.effects import to_tensor
@@ -38,7 +40,7 @@ class Influence:
         systems, instances, benchmarks: names.
         pairs: int64 ``[pair, 2]``.
         change: float64 ``[instance, system]``, score without the instance less score with it; NaN where either does not
-            exist.
+            exist, as where nobody else beats a system once the instance is gone.
         mean_change: float64 ``[instance, pair]``, the same of Δ̄, exact; NaN where nothing is left.
         flips: bool ``[instance, pair]``, Δ̄ strictly reverses its sign without the instance.
         shared: bool ``[instance, pair]``, the pair is compared on the instance.
@@ -68,7 +70,8 @@ class Influence:
 
     def rows(self) -> list[dict[str, Any]]:
         """A dictionary per instance, the most influential first."""
-        size = torch.nan_to_num(self.change.abs(), nan=0.0)
+        lost = torch.isnan(self.change) & ~torch.isnan(self.change).all(0)
+        size = torch.where(lost, torch.inf, torch.nan_to_num(self.change.abs(), nan=0.0))
         largest, system = size.max(1) if size.shape[1] else (size.sum(1), size.sum(1).long())
         order = np.lexsort((np.arange(len(largest)), -largest.numpy()))
         return [
@@ -99,18 +102,20 @@ class Influence:
         """Plain values."""
         return {
             "measure": self.measure,
-            "flipped_pairs": self.flipped_pairs,
+            "flipped_pairs": plain(self.flipped_pairs),
             "flip_rate": plain(self.flip_rate),
             "instances": self.rows(),
         }
 
     def __repr__(self) -> str:
-        lines = [
-            f"{self.measure.upper()}: some single instance turns round {100 * self.flipped_pairs:.1f} % of the pairs "
-            f"({100 * self.flip_rate:.3f} % of pairs and instances)"
-        ]
+        lines = [f"{self.measure.upper()}: no pair of systems shares an instance"]
+        if bool(self.shared.any()):
+            lines = [
+                f"{self.measure.upper()}: some single instance turns round {percent(self.flipped_pairs)} of the pairs "
+                f"({percent(self.flip_rate, 3)} of pairs and instances)"
+            ]
         for row in self.rows()[:10]:
-            change = "–" if row["change"] is None else f"{row['change']:+.4f}"
+            change = signed(row["change"], 4) or "no finite score"
             turned = f", turns round {len(row['flips'])} pairs" if row["flips"] else ""
             lines.append(f"  without {row['instance']}: {row['system']} {change}{turned}")
         return "\n".join(lines)
@@ -129,6 +134,8 @@ def influence(prefs: Preferences, fit: BradleyTerry | None = None) -> Influence:
     change = np.full((len(prefs.instances), len(prefs.systems)), np.nan)
     if len(members) > 1:
         change[:, members] = _score_changes(prefs, theta[members], members)
+        for instance in _without_a_score(prefs, members):
+            change[instance] = np.nan
 
     weight = prefs.mask.cpu().numpy() * prefs.weights.cpu().numpy()[:, None]
     mean, total = prefs.pair_means().cpu().numpy(), weight.sum(0)
@@ -148,6 +155,24 @@ def influence(prefs: Preferences, fit: BradleyTerry | None = None) -> Influence:
         flips=torch.from_numpy(flips & (weight > 0)),
         shared=torch.from_numpy(weight > 0),
     )
+
+
+def _without_a_score(prefs: Preferences, members: NDArray[np.int64]) -> list[int]:
+    """Instances without which no finite scores exist: some group of systems would win, or lose, everything else.
+
+    Scores are finite where the graph of wins is strongly connected. Only an instance that holds the last win of a system over
+    another can break it, so few graphs are looked at.
+    """
+    size = len(members)
+    wins = np.zeros((size, size), dtype=np.int64)
+    for _, delta, weight in pair_squares(prefs, members):
+        wins += ((weight > 0) & (delta > -1)).sum(axis=0)  # a tie, or a draw over trials, is a win of both
+    found = []
+    for rows, delta, weight in pair_squares(prefs, members):
+        last = (weight > 0) & (delta > -1) & (wins == 1)
+        some = np.flatnonzero(last.any(axis=(1, 2)))
+        found += [int(rows[i]) for i in some if not is_strongly_connected((wins > 0) & ~last[i])]
+    return found
 
 
 def _score_changes(prefs: Preferences, theta: NDArray[np.float64], members: NDArray[np.int64]) -> NDArray[np.float64]:

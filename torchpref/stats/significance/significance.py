@@ -17,6 +17,7 @@ from torch import Tensor
 
 from torchpref.errors import UsageError
 from torchpref.pairwise.square import as_square
+from torchpref.report.numbers import signed
 from torchpref.runs.measures import ALPHA, LEVEL
 from torchpref.runs.names import two_names
 from torchpref.runs.plain import plain
@@ -173,9 +174,9 @@ class Significance:
             row = self._row(int(index))
             if row["p"] is None:
                 break
-            limits = "" if row["low"] is None else f" [{row['low']:+.4f}, {row['high']:+.4f}]"
+            limits = "" if row["low"] is None else f" [{signed(row['low'], 4)}, {signed(row['high'], 4)}]"
             tested = f"p = {row['p']:.3g}, adjusted {row['adjusted']:.3g}"
-            lines.append(f"  {row['a']} − {row['b']}: {row['mean']:+.4f}{limits}  {tested}")
+            lines.append(f"  {row['a']} − {row['b']}: {signed(row['mean'], 4)}{limits}  {tested}")
         if self.tested > 10:
             lines.append(f"  … and {self.tested - 10} more")
         return "\n".join([head, *lines])

@@ -320,14 +320,11 @@ Chances = Callable[[np.random.Generator, int], np.ndarray]
 
 def null_cell(name: str, chances: Chances, trials: str, n: int, datasets: int) -> dict[str, Any]:
     """One line of :func:`nulls`."""
-    from torchpref.stats.significance.pair_tests import _flipped
-
     rng = np.random.default_rng([2, n, *trials.encode(), *name.encode()])
     found = {test: Share() for test in ("flips", "default", "t", "mean")}
     for number in range(datasets):
         prefs = run_trials(np.asarray(chances(rng, n), dtype=float), trials, rng)
-        flipped, _ = _flipped(prefs.delta.numpy(), np.array([True]), units_of(prefs), 9999, number)
-        found["flips"].values.append(float(flipped[0] <= 0.05))
+        found["flips"].values.append(float(flips.flip_counts(prefs.delta, 999, number).p[0] <= 0.05))
         for test, option in (("default", "sign-flip"), ("t", "t"), ("mean", "mean")):
             if test == "mean" and number % 10:  # its integrals over orders take most of the time
                 continue

@@ -104,7 +104,7 @@ verifiers_PINS := verifiers==0.4.0
 art_PINS := openpipe-art==0.5.18
 tinker_PINS := tinker==0.38.0 chz termcolor transformers datasets pillow
 tinker_ALONE := tinker-cookbook==0.6.1
-verl_PINS := tensordict transformers omegaconf hydra-core ray codetiming dill peft orjson torchdata TransferQueue datasets pillow
+verl_PINS := tensordict transformers omegaconf hydra-core ray codetiming dill peft orjson torchdata TransferQueue datasets pillow cachetools uvicorn fastapi
 verl_ALONE := verl==0.9.1
 test-trainers: $(addprefix .venv-trainers/,$(addsuffix /.made,$(TRAINERS)))
 	@for name in $(TRAINERS); do \

@@ -50,6 +50,6 @@ def test_the_readme_shows_the_example_that_runs() -> None:
 
 def test_hooks_are_python() -> None:
     blocks = re.findall(r"```python\n(.*?)```", (DOCS / "hooks.md").read_text(), re.DOTALL)
-    assert len(blocks) == 6
+    assert len(blocks) == 8
     for block in blocks:
         compile(block, "hooks.md", "exec")

@@ -397,3 +397,146 @@ def test_groups_split_over_two_processes_are_refused_without_gathering(offline: 
     for rank in ranks:
         assert "2 completions do not make groups of 4" in rank["outcome"]
         assert "gather=True" in rank["outcome"]
+
+
+# ------------------------------------------------------------------------------------------------- options of training
+
+
+def test_a_weight_that_changes_with_the_step() -> None:
+    from types import SimpleNamespace
+
+    reward = PreferenceReward("trace", 2, weight=lambda step: 0.4 if step < 10 else 0.1)
+    for step, value in ((0, 1.4), (9, 1.4), (10, 1.1)):
+        state = SimpleNamespace(global_step=step)
+        assert reward(["a"] * 2, [""] * 2, trace=[[1.0], [0.0]], trainer_state=state)[0] == pytest.approx(value)
+    with pytest.raises(tp.UsageError, match="needs trainer_state"):
+        reward(["a"] * 2, [""] * 2, trace=[[1.0], [0.0]])
+    with pytest.raises(tp.UsageError, match="outscore"):
+        PreferenceReward("trace", 2, weight=lambda step: 0.5)
+
+
+def test_an_evaluation_with_another_number_of_generations() -> None:
+    traces = [[1.0], [0.0]] * 4
+    wanted = PreferenceReward("trace", 2)(["a"] * 2 + ["b"] * 2, [""] * 4, trace=traces[:4])
+    reward = PreferenceReward("trace", 4, eval_group_size=2)
+    assert reward(["a"] * 2 + ["b"] * 2, [""] * 4, trace=traces[:4]) == wanted
+    four = PreferenceReward("trace", 4)
+    assert reward(["a"] * 4 + ["b"] * 4, [""] * 8, trace=traces) == four(["a"] * 4 + ["b"] * 4, [""] * 8, trace=traces)
+    larger = PreferenceReward("trace", 2, eval_group_size=4)
+    assert larger(["a"] * 4, [""] * 4, trace=traces[:4]) == four(["a"] * 4, [""] * 4, trace=traces[:4])
+    alone = PreferenceReward("trace", 4, eval_group_size=1)
+    assert alone(["a", "b", "c"], [""] * 3, trace=[[1.0], [0.5], None]) == [1.0, 0.0, None]
+    with pytest.raises(tp.UsageError, match="give eval_group_size"):
+        four(["a"] * 2 + ["b"] * 2, [""] * 4, trace=traces[:4])
+
+
+def test_other_columns_of_one_prompt_are_noticed_once() -> None:
+    reward = PreferenceReward("trace", 2)
+    columns = {"seed": [1, 2, 3, 3], "answer": ["x"] * 4, "trace": [[1.0], [0.5]] * 2, "notes": [{"a": 1}, {}, {}, {}]}
+    with pytest.warns(tp.TorchPrefWarning, match="differ in seed: they are compared as runs of one task"):
+        reward(["a"] * 2 + ["b"] * 2, [""] * 4, **columns)
+    reward(["a"] * 2 + ["b"] * 2, [""] * 4, **columns)
+
+
+def test_a_row_says_whether_it_was_cut() -> None:
+    class Tokens:
+        eos_token_id = 2
+
+    seen: list[bool] = []
+    reward = PreferenceReward(lambda row: seen.append(row["truncated"]) or [1.0], 2, tokenizer=Tokens())
+    reward(["p", "p"], ["", ""], [[5, 2], [5, 5]])
+    assert seen == [False, True]
+
+
+# ------------------------------------------------------------------------------------------------ an agent, fifty steps
+
+
+@pytest.mark.slow
+@trainer_warnings
+def test_fifty_steps_with_tools(offline: None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The example of the page; some batches hold no tool call, no success, or completions that were cut."""
+    monkeypatch.setenv("TRL_EXPERIMENTAL_SILENCE", "1")
+    import torch
+    import trl
+    from datasets import Dataset
+    from trl import GRPOConfig, GRPOTrainer
+
+    from rl import tiny_llm
+    from rl.test_docs import example
+
+    tokens = tiny_llm.tokenizer()
+    tokens.chat_template = (Path(trl.__file__).parent / "chat_templates" / "qwen3.jinja").read_text()
+    page: dict[str, Any] = {"__name__": "example", "tokenizer": tokens}
+    exec(example("agent"), page)
+    reward = page["reward"]
+    calls: list[tuple[list[Any], list[float | None], dict[str, float]]] = []
+
+    class Watched(PreferenceReward):
+        def __call__(self, prompts: Any, completions: Any, completion_ids: Any = None, **rest: Any) -> Any:
+            logged: dict[str, float] = {}
+            log = rest.pop("log_metric")
+
+            def both(name: str, value: float) -> None:
+                logged[name] = value
+                log(name, value)
+
+            values = super().__call__(prompts, completions, completion_ids, log_metric=both, **rest)
+            traces = [
+                page["trace"]({"completion": c, "completion_ids": i, "environment": e})
+                for c, i, e in zip(completions, completion_ids, rest["environments"], strict=True)
+            ]
+            calls.append((traces, values, logged))
+            return values
+
+    watched = Watched(reward.trace, reward.group_size, tokenizer=tokens, clock=reward.options["clock"])
+    trainer = GRPOTrainer(
+        model=tiny_llm.model(tokens),
+        reward_funcs=watched,
+        args=GRPOConfig(
+            **tiny_llm.quiet(tmp_path),
+            max_steps=50,
+            learning_rate=1e-3,
+            num_generations=4,
+            per_device_train_batch_size=4,
+            max_completion_length=260,
+            scale_rewards="none",
+        ),
+        train_dataset=Dataset.from_list(
+            [{"prompt": [{"role": "user", "content": f"Open the door, {n}"}], "steps": 1} for n in range(4)]
+        ),
+        processing_class=tokens,
+        environment_factory=page["Door"],
+    )
+    rounds = 0
+
+    def acting(prompt_ids: Any, *rest: Any, **options: Any) -> Any:
+        """Random weights never call a tool. Every fifth batch does not either, and some completions are cut."""
+        nonlocal rounds
+        generation = torch.Generator().manual_seed(rounds)
+        rounds += 1
+        ids = []
+        for _ in prompt_ids:
+            choice = int(torch.randint(0, 7, (1,), generator=generation))
+            name = {0: "walk", 1: "walk", 2: "open", 3: "open", 4: "fly"}.get(choice)
+            if len(calls) % 5 == 4:
+                name = None
+            text = "hm" if name is None else f'<tool_call>\n{{"name": "{name}", "arguments": {{}}}}\n</tool_call>'
+            ids.append(tokens(text)["input_ids"] + ([] if choice == 5 else tokens("<|im_end|>")["input_ids"]))
+        return ids, None
+
+    trainer._generate_single_turn = acting
+    trainer.train()
+    assert trainer.state.global_step == 50 and len(calls) == 50
+    for traces, values, logged in calls:
+        found = [Trace.of(trace) for trace in traces]
+        assert all(value == value for value in values if value is not None)
+        solved = [trace for trace in found if trace is not None and trace.returns and trace.returns[-1] >= 1]
+        assert logged["preference/success"] == pytest.approx(len(solved) / 4)
+        assert ("preference/time" in logged) == bool(solved)
+        assert logged["preference/tied_groups"] == float(len(set(values)) == 1)
+        assert all((value or 0) > 0.5 for trace, value in zip(found, values, strict=True) if trace in solved)
+    assert any(not any(Trace.of(t).returns for t in traces) for traces, _, _ in calls), "no batch without a tool call"
+    assert any(logged["preference/success"] == 0 for _, _, logged in calls)
+    assert any(logged["preference/success"] > 0 for _, _, logged in calls)
+    assert any(Trace.of(t).truncated for traces, _, _ in calls for t in traces)
+    assert any(len(set(values)) > 1 for _, values, _ in calls)

@@ -407,3 +407,15 @@ def test_no_json_is_written_of_what_json_does_not_have(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="not JSON compliant"):
         cli_output.write_json(str(tmp_path / "x.json"), {"a": float("nan")})
     assert not list(tmp_path.iterdir())
+
+
+def test_plan_says_how_many_instances_it_takes(run: Run, tmp_path: Path) -> None:
+    path = pair_table(tmp_path / "pair.csv")
+    code, out, err = run("plan", path, "quick", "slow", "--power", "0.9")
+    assert code == 0 and err == ""
+    assert out.startswith("LR: instances needed for power 0.9 at 0.05\n  quick − slow (+0.500): ")
+    code, out, err = run("plan", path, "quick", "slow", "--margin", "0.1")
+    assert code == 0 and "slow is fine within the margin 0.1" in out and "∞" in out
+    few = pair_table(tmp_path / "few.csv")
+    code, out, err = run("plan", few, "quick", "slow", "--measure", "sr")
+    assert code == 2 and "differ on 0 of 40 instances by SR: too few to plan by" in err

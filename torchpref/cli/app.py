@@ -170,6 +170,43 @@ def gate(
 
 
 @app.command()
+@opt.reads_runs("PATH... A B", "Logs or tables, then the names of two systems; with --margin B is the one to be shown fine.")
+def plan(
+    reading: opt.Reading,
+    measure: opt.Measure = opt.JUDGE,
+    weights: opt.WeightsOption = opt.Weights.instance,
+    grid: opt.Grid = "exact",
+    power: opt.Power = 0.8,
+    margin: opt.Margin = 0.0,
+    trials: opt.Trials = None,
+    alpha: opt.Alpha = ALPHA,
+    json: opt.Json = None,
+) -> None:
+    """Say how many instances it takes to find the difference of A and B, or to show that B is fine within a margin."""
+    reading, first, second = reading.and_two_systems("plan PATH... A B")
+    out.check_target(json, "--json", reading.paths)
+    from torchpref.evaluation.two_systems import plan_two
+
+    result = plan_two(
+        reading.runs(),
+        first,
+        second,
+        measure=measure,
+        power=power,
+        margin=margin,
+        trials=trials or None,
+        alpha=alpha,
+        clock=reading.clock,
+        weights=weights.value,
+        grid=opt.grid(grid),
+    )
+    if json is not None:
+        out.write_json(json, reading.noted(result.to_dict()))
+    if json != "-":
+        print(result)
+
+
+@app.command()
 @opt.reads_runs()
 def meta(
     reading: opt.Reading,

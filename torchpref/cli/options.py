@@ -161,6 +161,13 @@ TestOption = Annotated[
     Test,
     _option(_COMPARING, "--test", help="sign-flip, or mean: betting, which holds for every distribution and finds less."),
 ]
+Power = Annotated[
+    float, _option(_COMPARING, "--power", metavar="X", parser=real, help="Wanted chance of finding the difference.")
+]
+Trials = Annotated[
+    list[int] | None,
+    _option(_COMPARING, "--trials", metavar="K", parser=whole, help="Also the number with K runs each; may be repeated."),
+]
 Level = Annotated[float, _option(_COMPARING, "--level", metavar="X", parser=real, help="Level of the intervals.")]
 KnownOrder = Annotated[
     str | None,

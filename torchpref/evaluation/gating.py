@@ -16,6 +16,7 @@ from torchpref.report.numbers import counted
 from torchpref.runs.curves import Grid
 from torchpref.runs.measures import ALPHA, JUDGE
 from torchpref.runs.plain import plain
+from torchpref.stats.planning.planning import LEAST_TO_PLAN
 from torchpref.stats.planning.power import sample_of
 from torchpref.stats.resampling.instances import Seed, resolve_seed, units_of
 from torchpref.stats.significance.effects import Effects, pair_effects
@@ -37,8 +38,6 @@ _WORDS = {
     "sooner": ("slower", "faster"),
     "further": ("gets less far", "gets further"),
 }
-#: Fewer decided instances than this are no basis for a plan.
-LEAST_TO_PLAN = 10
 #: Exit codes of the verdicts; undecided is 0 unless it is to fail.
 UNDECIDED_FAILS = 3
 

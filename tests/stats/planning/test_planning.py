@@ -7,6 +7,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 import torchpref as tp
 from samples import graded_runs, preferences_of, ternary
@@ -27,7 +28,7 @@ def test_connors_formula_for_mcnemars_test():
     wanted = (
         norm.ppf(0.975) * np.sqrt(discordant) + norm.ppf(0.8) * np.sqrt(discordant - difference**2)
     ) ** 2 / difference**2
-    assert planned.needed[0].item() == np.ceil(wanted)
+    assert planned.needed[0].item() == pytest.approx(wanted, rel=0.08)  # finished by the test's own power
     low, high = planned.interval[0].tolist()
     assert low < planned.needed[0] < high
 
@@ -72,7 +73,7 @@ def test_more_trials_need_fewer_instances():
     planned = plan(tp.preferences(graded_runs(instances=300, systems=3, trials=4), "lr"))
     needed = [planned.trials[k] for k in (1, 2, 4, 8)]
     assert all((a >= b).all() for a, b in zip(needed, needed[1:], strict=False))
-    assert planned.trials[4].numpy() == pytest.approx(planned.needed.numpy(), rel=0.1)
+    assert planned.trials[4].numpy() == pytest.approx(planned.needed.numpy(), rel=0.12)
     assert plan(tp.preferences(graded_runs(), "lr")).trials == {}
 
 
@@ -81,6 +82,31 @@ def test_it_converts_and_prints():
     assert len(json.loads(json.dumps(planned.to_dict()))["pairs"]) == 15
     assert planned.to_frame().height == 15
     assert "… and 5 more" in repr(planned)
+
+
+def test_few_decided_instances_are_a_status_and_the_power_at_hand_is_told():
+    planned = plan(preferences_of(column(5, 2, 20)))
+    assert planned.status == ("only 7 decided instances: too few to plan by, 10 are the least",)
+    enough = plan(preferences_of(column(30, 15, 55)))
+    assert enough.status == ("ok",) and 0.5 < enough.power_now[0] < 0.65
+    assert enough.rows()[0]["status"] == "ok" and "power with 100: 0.57" in repr(enough)
+
+
+def test_pairs_that_are_not_compared_are_not_counted_in_words_either():
+    delta = np.concatenate([column(30, 15, 55)] * 3, axis=1)
+    mask = torch.ones(100, 3, dtype=torch.bool)
+    mask[:, 1] = False
+    planned = plan(preferences_of(delta, mask=mask))
+    assert "0.05 / 2 pairs (Holm)" in repr(planned) and planned.alpha_each == 0.025
+
+
+def test_a_margin_is_for_one_system():
+    prefs = preferences_of(column(30, 30, 40))
+    planned = plan(prefs, margin=0.2, new="system-2", correction="none")
+    assert 80 < planned.needed[0] < 110 and "system-2 is fine within the margin 0.2" in repr(planned)
+    for options in ({"margin": 0.2}, {"new": "system-1"}, {"margin": 0.2, "new": "x"}, {"trials": [0]}):
+        with pytest.raises(UsageError):
+            plan(prefs, **options)
 
 
 def test_options_are_checked():

@@ -9,6 +9,7 @@ often than not: the interval for the number says how far to trust it.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -22,9 +23,11 @@ from torchpref.errors import UsageError
 from torchpref.pairwise.preferences import preferences
 from torchpref.runs.measures import ALPHA, LEVEL
 from torchpref.runs.plain import plain
+from torchpref.stats.planning.power import sample_of
 from torchpref.stats.planning.trial_noise import trial_noise
 from torchpref.stats.significance.corrections import resolve_correction
-from torchpref.stats.significance.effects import check_level, pair_effects, to_tensor
+from torchpref.stats.significance.effects import Effects, check_level, pair_effects, to_tensor
+from torchpref.stats.significance.margins import check_margin
 
 if TYPE_CHECKING:
     import polars
@@ -33,6 +36,10 @@ if TYPE_CHECKING:
 
 #: Numbers of trials per instance that are tabulated where the data have repeated trials.
 TRIALS = (1, 2, 4, 8, 16)
+#: Fewer decided instances than this are no basis for a plan.
+LEAST_TO_PLAN = 10
+#: Up to so many pairs are simulated where the power has to be.
+_EACH_BY_ITSELF = 30
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -55,6 +62,10 @@ class Plan:
             none.
         trials: per number of trials of each run float64 ``[pair]``, instances needed; empty without repeated trials.
         level: level of the intervals.
+        power_now: float64 ``[pair]``, the power with the instances at hand, if the difference is as large as it was here.
+        status: per pair ``"ok"``, or in words why its numbers say little.
+        margin: what is planned is to show that ``new`` is not worse than −margin; 0 for a plan to find the difference.
+        new: the system that the margin is for, or None.
     """
 
     measure: str
@@ -71,6 +82,10 @@ class Plan:
     success_rate: Float[Tensor, " pair"]
     trials: dict[int, Float[Tensor, " pair"]]
     level: float
+    power_now: Float[Tensor, " pair"]
+    status: tuple[str, ...]
+    margin: float = 0.0
+    new: str | None = None
 
     def rows(self) -> list[dict[str, Any]]:
         """A dictionary per pair; None where a number is infinite or does not exist."""
@@ -84,6 +99,8 @@ class Plan:
                 "needed_low": plain(self.interval[i, 0]),
                 "needed_high": plain(self.interval[i, 1]),
                 "needed_by_success_rate": plain(self.success_rate[i]),
+                "power_now": plain(self.power_now[i]),
+                "status": self.status[i],
                 **{f"needed_with_{k}_trials": plain(values[i]) for k, values in self.trials.items()},
             }
             for i, (a, b) in enumerate(self.pairs.tolist())
@@ -103,9 +120,11 @@ class Plan:
             "needed_low",
             "needed_high",
             "needed_by_success_rate",
+            "power_now",
+            "status",
         ]
         names += [f"needed_with_{k}_trials" for k in self.trials]
-        types: dict[str, Any] = {"a": pl.String, "b": pl.String, "instances": pl.Int64}
+        types: dict[str, Any] = {"a": pl.String, "b": pl.String, "status": pl.String, "instances": pl.Int64}
         return pl.DataFrame(
             {name: pl.Series([row[name] for row in rows], dtype=types.get(name, pl.Float64)) for name in names}
         )
@@ -117,13 +136,18 @@ class Plan:
             "power": self.power,
             "alpha": self.alpha,
             "correction": self.correction,
+            "alpha_each": self.alpha_each,
             "level": self.level,
+            "margin": self.margin,
+            "new": self.new,
             "pairs": self.rows(),
         }
 
     def __repr__(self) -> str:
-        rule = f"{self.alpha:g}" + (f" / {len(self.pairs)} pairs (Holm)" if self.correction == "holm" else "")
-        lines = [f"{self.measure.upper()}: instances needed for power {self.power:g} at {rule}"]
+        tests = round(self.alpha / self.alpha_each)
+        rule = f"{self.alpha:g}" + (f" / {tests} pairs (Holm)" if self.correction == "holm" and tests > 1 else "")
+        aim = f" to show that {self.new} is fine within the margin {self.margin:g}" if self.margin else ""
+        lines = [f"{self.measure.upper()}: instances needed{aim} for power {self.power:g} at {rule}"]
         order = np.argsort(np.nan_to_num(self.needed.numpy(), nan=np.inf), kind="stable")
         for i in order[:10].tolist():
             a, b = self.pairs[i].tolist()
@@ -131,8 +155,11 @@ class Plan:
             lines.append(
                 f"  {self.systems[a]} − {self.systems[b]} ({float(self.mean[i]):+.3f}): "
                 f"{_count(float(self.needed[i]))} [{_count(low)}, {_count(high)}], "
-                f"by success rate {_count(float(self.success_rate[i]))}"
+                f"by success rate {_count(float(self.success_rate[i]))}; power with {int(self.instances[i])}: "
+                f"{float(self.power_now[i]):.2f}"
+                + ("" if self.status[i] == "ok" else f"; {self.status[i]}")
             )
+            lines += [f"    with {k} trials each: {_count(float(values[i]))}" for k, values in self.trials.items()]
         if len(order) > 10:
             lines.append(f"  … and {len(order) - 10} more")
         return "\n".join(lines)
@@ -145,6 +172,9 @@ def plan(
     alpha: float = ALPHA,
     correction: str | None = "holm",
     level: float = LEVEL,
+    margin: float = 0.0,
+    new: str | None = None,
+    trials: Sequence[int] = TRIALS,
 ) -> Plan:
     """Instances (and trials) needed to separate each pair of systems.
 
@@ -155,9 +185,13 @@ def plan(
         correction: ``"holm"``: planned for α / pairs, the strictest step, so that any one pair is found with this power
             whatever the others are; ``"none"``: for α.
         level: level of the intervals for the numbers.
+        margin: with a margin above 0 the plan is to show, one-sided, that ``new`` is not worse than −margin against each of its
+            rivals, as :func:`torchpref.gate` does; other pairs have no number.
+        new: the system that the margin is for.
+        trials: numbers of trials of each run that are tabulated where the data have repeated trials.
 
     Raises:
-        UsageError: power, α or level outside (0, 1), or another correction.
+        UsageError: power, α or level outside (0, 1), another correction, a margin without a system.
     """
     check_level(level)
     check_level(alpha)
@@ -166,26 +200,37 @@ def plan(
     correction = resolve_correction(correction)
     if correction not in ("holm", "none"):
         raise UsageError(f"a plan is made for 'holm' or 'none'; got {correction!r}")
+    check_margin("margin", margin)
+    if (margin > 0) != (new is not None) or (new is not None and new not in prefs.systems):
+        raise UsageError(f"a margin is planned for one system, new=NAME, and new for a margin; got {margin!r} and {new!r}")
+    if not all(isinstance(count, int) and count > 0 for count in trials):
+        raise UsageError(f"numbers of trials are whole and at least 1, got {list(trials)!r}")
     effects = pair_effects(prefs, level)
     tests = int((~np.isnan(effects.mean)).sum())
     each = alpha / max(1, tests) if correction == "holm" else alpha
     rule = _Rule(each, power)
     square, decided = _moments(prefs)
-    needed = rule.instances(effects.mean, square, decided)
+    needed, power_now = _finished(prefs, effects, each, power, margin, new)
     ends = np.sort(np.abs(np.stack([effects.low, effects.high], 1)), axis=1)
     ends[(effects.low <= 0) & (effects.high >= 0), 0] = 0.0
     interval = np.stack([rule.instances(ends[:, side], square, decided) for side in (1, 0)], 1)
+    if margin > 0:
+        interval = np.full_like(interval, np.nan)
+    else:
+        interval = np.stack([np.fmin(interval[:, 0], needed), np.fmax(interval[:, 1], needed)], 1)
 
     simple = prefs if prefs.measure == "sr" else preferences(prefs.runs, "sr", weights=prefs.weights.cpu())
-    simple_square, simple_decided = _moments(simple)
-    by_rate = rule.instances(simple.pair_means().cpu().numpy(), simple_square, simple_decided)
+    by_rate = needed if simple is prefs else _finished(simple, pair_effects(simple, level), each, power, margin, new)[0]
 
-    trials: dict[int, Tensor] = {}
+    by_trials: dict[int, Tensor] = {}
     noise = trial_noise(prefs)
-    if noise is not None:
+    if noise is not None and not margin:
         between = np.maximum(square - noise.now, effects.mean**2)
-        for count in TRIALS:
-            trials[count] = to_tensor(rule.instances(effects.mean, between + noise.with_trials(count), decided))
+        with np.errstate(divide="ignore", invalid="ignore"):
+            finished = needed / rule.instances(effects.mean, square, decided)
+        for count in trials:
+            each_count = rule.instances(effects.mean, between + noise.with_trials(count), decided)
+            by_trials[count] = to_tensor(np.ceil(np.where(np.isfinite(finished), finished * each_count, each_count) - 1e-9))
     return Plan(
         measure=prefs.measure,
         systems=prefs.systems,
@@ -199,9 +244,41 @@ def plan(
         needed=to_tensor(needed),
         interval=to_tensor(interval),
         success_rate=to_tensor(by_rate),
-        trials=trials,
+        trials=by_trials,
         level=level,
+        power_now=to_tensor(power_now),
+        status=tuple(_status(int(count), float(mean)) for count, mean in zip(effects.decided, effects.mean, strict=True)),
+        margin=margin,
+        new=new,
     )
+
+
+def _status(decided: int, mean: float) -> str:
+    if mean != mean:
+        return "the two share no instance"
+    if decided < LEAST_TO_PLAN:
+        return f"only {decided} decided instances: too few to plan by, {LEAST_TO_PLAN} are the least"
+    return "ok"
+
+
+def _finished(
+    prefs: Preferences, effects: Effects, alpha: float, power: float, margin: float, new: str | None
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Instances needed and power now, by the test's own power: exact or simulated (by its approximation for many pairs)."""
+    pairs = len(prefs.pairs)
+    needed, now = np.full((2, pairs), np.nan)
+    for pair, (a, b) in enumerate(prefs.pairs.tolist()):
+        mean = float(effects.mean[pair])
+        if mean != mean or (new is not None and new not in (prefs.systems[a], prefs.systems[b])):
+            continue
+        if new is None:
+            sample = sample_of(prefs, pair, 1 if mean >= 0 else -1, 0.0, alpha / 2)
+        else:
+            sample = sample_of(prefs, pair, 1 if prefs.systems[a] == new else -1, -margin, alpha)
+        needed[pair] = sample.needed(power) if pairs <= _EACH_BY_ITSELF or sample.ternary else sample.about(power)
+        if pairs <= _EACH_BY_ITSELF or sample.ternary:
+            now[pair] = sample.power(int(effects.instances[pair]))
+    return needed, now
 
 
 @dataclass(frozen=True)

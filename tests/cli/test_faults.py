@@ -269,4 +269,6 @@ def test_results_are_records_and_tables(module):
 
 def test_a_gate_is_a_row(table):
     result = tp.gate(tp.read(table), "a", "b")
-    assert result.to_frame().to_dicts() == [result.to_dict()]
+    record = result.to_dict()
+    split = {f"split_{name.replace(' ', '_')}": value for name, value in record.pop("split").items()}
+    assert result.to_frame().to_dicts() == [record | split]

@@ -311,3 +311,26 @@ def test_on_a_gpu_the_result_is_the_same() -> None:
         assert here[name].rank == there[name].rank and here[name].tie_rate == there[name].tie_rate
         assert torch.allclose(here[name].theta, there[name].theta, atol=1e-12, equal_nan=True)
     assert here.findings == there.findings and repr(here) == repr(there)
+
+
+@pytest.mark.parametrize("bootstrap", [0, 50])
+def test_an_order_that_chance_could_give_is_called_so(bootstrap):
+    """Above the board, with and without intervals; and not where the systems differ."""
+    few = Trajectories(torch.tensor([[1.0, 0.0, 0.0]] * 5).unsqueeze(-1))
+    doubted = evaluate(few, "sr", bootstrap=bootstrap)
+    found = [each for each in doubted.findings if each.kind == "order_not_established"]
+    assert len(found) == 1 and "at least 7 are needed" in found[0].message
+    assert str(doubted).count("is not established") == 1
+    generator = torch.Generator().manual_seed(0)
+    alike = Trajectories((torch.rand(40, 3, 1, generator=generator) > 0.5).double())
+    assert "none of 3 pairs of systems differs" in str(evaluate(alike, "sr", bootstrap=bootstrap))
+    apart = Trajectories(torch.tensor([[1.0, 0.0]] * 30).unsqueeze(-1))
+    assert "is not established" not in str(evaluate(apart, "sr", bootstrap=bootstrap))
+
+
+def test_nobody_is_first_by_one_instance_or_one_resample():
+    one = Trajectories(torch.tensor([[[1.0], [0.0]]]))
+    assert torch.isnan(evaluate(one, "sr", bootstrap=100)["sr"].board.share_first).all()
+    several = Trajectories(torch.tensor([[1.0, 0.0]] * 5).unsqueeze(-1))
+    assert torch.isnan(evaluate(several, "sr", bootstrap=1)["sr"].board.share_first).all()
+    assert torch.isfinite(evaluate(several, "sr", bootstrap=2)["sr"].board.share_first).all()

@@ -76,7 +76,7 @@ def evaluate(
         judge=judge_of(measures, computable) or names[0],
         summary=summarise(runs, chosen),
         audit=found,
-        findings=(*found.findings, *comparison_findings(results)),
+        findings=(*found.findings, *comparison_findings(results, judge_of(measures, computable))),
         options={
             "measures": list(names),
             "clock": clock,

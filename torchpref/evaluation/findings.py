@@ -9,14 +9,20 @@ from torch import Tensor
 
 from torchpref.evaluation.result import MeasureResult
 from torchpref.pairwise.preferences import SPLIT_PARTS, Preferences
+from torchpref.report.numbers import counted
 from torchpref.runs.curves import grid_levels
 from torchpref.runs.findings import Finding
+from torchpref.runs.measures import describe
+from torchpref.stats.ranking.ranking import order_doubt
+from torchpref.stats.significance.significance import significance
 
+#: Where more pairs than this would have to be tested, an order is doubted only where a board was asked for.
+_TESTED_PAIRS = 5_000
 #: How many pairs a finding names.
 _NAMED = 3
 
 
-def comparison_findings(results: Mapping[str, MeasureResult]) -> Iterator[Finding]:
+def comparison_findings(results: Mapping[str, MeasureResult], judge: str | None = None) -> Iterator[Finding]:
     """Measures without a clock, an approximate grid, pairs without a shared instance, pairs that their split contradicts."""
     without = [name for name, result in results.items() if result.preferences is None]
     if without:
@@ -33,9 +39,31 @@ def comparison_findings(results: Mapping[str, MeasureResult]) -> Iterator[Findin
             yield Finding(
                 "pairs_without_shared_instance", "warning", len(apart), message, _concerned(first, apart), tuple(named)
             )
+    yield from _doubts(results, judge)
     lr = results["lr"].preferences if "lr" in results else None
     if lr is not None:
         yield from _contradictions(lr)
+
+
+def _doubts(results: Mapping[str, MeasureResult], judge: str | None) -> Iterator[Finding]:
+    """Whether the order under the measure that judges is more than chance could give."""
+    judged = results.get(judge or "")
+    if judged is None or judged.preferences is None or len(judged.preferences.systems) < 2:
+        return
+    prefs, board = judged.preferences, judged.board
+    if board is not None:
+        pairs = len(prefs.pairs)
+        doubt = board.rank_reason
+        if not doubt and len(board.groups) == 1:
+            doubt = f"none of {counted(pairs, 'pair')} of systems differs significantly after Holm"
+    elif len(prefs.pairs) <= _TESTED_PAIRS:
+        single = describe(prefs.measure).ternary and int(prefs.trial_pairs.max()) <= 1
+        doubt = order_doubt(significance(prefs, "holm", test="sign-flip" if single else "t"))
+    else:
+        return
+    if doubt:
+        message = f"the order by {prefs.measure.upper()} is not established: {doubt}; systems"
+        yield Finding("order_not_established", "warning", len(prefs.systems), message)
 
 
 def _approximation(prefs: Preferences) -> Iterator[Finding]:

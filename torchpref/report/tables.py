@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 _BAR = 20
 #: So many benchmarks are listed one by one.
 _BENCHMARKS = 20
+#: Findings that are said beside the board that they concern.
+_BESIDE_THE_BOARD = ("contradicting_pairs", "order_not_established")
 _SIGN = {"warning": "!", "note": "-", "error": "!!"}
 
 
@@ -53,10 +55,13 @@ def evaluation_tables(result: EvaluationLike) -> list[RenderableType]:
     size = f"{counted(len(result.systems), 'system')}, {counted(len(result.runs.instances), 'instance')}"
     parts: list[RenderableType] = [Text(printable(f"{size}{on}, {clock}"))]
     parts += _tie_rates(result)
+    doubts = [(_SIGN["warning"], each.message) for each in result.findings if each.kind == "order_not_established"]
+    if doubts:
+        parts += [Text(""), bullets([(mark, text.removesuffix("; systems") + ".") for mark, text in doubts])]
     for name in sorted(result.measures, key=lambda name: name != result.judge):
         parts += _board(result, name)
     warnings = [finding for finding in result.findings if finding.severity != "note"]
-    parts += findings_parts([finding for finding in warnings if finding.kind != "contradicting_pairs"])
+    parts += findings_parts([finding for finding in warnings if finding.kind not in _BESIDE_THE_BOARD])
     notes = len(result.findings) - len(warnings)
     if notes:
         parts.append(Text(f"\n{counted(notes, 'note')} more: torchpref audit"))

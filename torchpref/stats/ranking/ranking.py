@@ -127,7 +127,10 @@ def rank(
         rank_interval=torch.from_numpy(
             np.stack([np.minimum(bounds[:, 0], standing.numpy()), np.maximum(bounds[:, 1], standing.numpy())], 1)
         ),
-        share_first=replicates.share_first,
+        # one instance, or one resample, always has its first
+        share_first=replicates.share_first
+        if bootstrap > 1 and len(prefs.instances) > 1
+        else missing((len(prefs.systems),)),
         mean_preference=means,
         copeland=signs.sum(1).long(),
         instances=_compared(prefs),

@@ -32,6 +32,8 @@ _EXPORTS = {
     "significance": "stats.significance.significance",
     "compare": "evaluation.comparison",
     "gate": "evaluation.gating",
+    "monitor": "evaluation.monitor",
+    "next_runs": "evaluation.monitor",
     "plan": "stats.planning.planning",
     "influence": "stats.ranking.influence",
     "budget_curves": "evaluation.budget",
@@ -82,6 +84,8 @@ if TYPE_CHECKING:
     from torchpref.evaluation.comparison import compare as compare
     from torchpref.evaluation.evaluate import evaluate as evaluate
     from torchpref.evaluation.gating import gate as gate
+    from torchpref.evaluation.monitor import monitor as monitor
+    from torchpref.evaluation.monitor import next_runs as next_runs
     from torchpref.evaluation.result import Evaluation as Evaluation
     from torchpref.io.convert import convert as convert
     from torchpref.io.convert import formats as formats

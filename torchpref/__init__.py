@@ -32,6 +32,7 @@ _EXPORTS = {
     "significance": "stats.significance.significance",
     "compare": "evaluation.comparison",
     "gate": "evaluation.gating",
+    "clock_bounds": "evaluation.clock_bounds",
     "monitor": "evaluation.monitor",
     "next_runs": "evaluation.monitor",
     "plan": "stats.planning.planning",
@@ -81,6 +82,7 @@ if TYPE_CHECKING:
     from torchpref.errors import TorchPrefWarning as TorchPrefWarning
     from torchpref.errors import UsageError as UsageError
     from torchpref.evaluation.budget import budget_curves as budget_curves
+    from torchpref.evaluation.clock_bounds import clock_bounds as clock_bounds
     from torchpref.evaluation.comparison import compare as compare
     from torchpref.evaluation.evaluate import evaluate as evaluate
     from torchpref.evaluation.gating import gate as gate

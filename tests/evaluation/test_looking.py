@@ -174,7 +174,7 @@ def test_bad_input():
         ({"given_up": ["x"]}, "'x' was given up but is not among"),
         ({"given_up": "all"}, "'gaps'"),
         ({"effect": 2}, "effect"),
-        ({"test": "t"}, "'flips' or 'mean'"),
+        ({"test": "t"}, "'sign-flip' or 'mean'"),
         ({"undecided": "maybe"}, "'pass' or 'fail'"),
         ({"weights": "benchmark"}, "count every instance once"),
         ({"alpha": 1.0}, "between 0 and 1"),

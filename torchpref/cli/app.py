@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from typing import Annotated
+from dataclasses import replace
+from typing import Annotated, Any
 
 import typer
 
@@ -86,6 +87,8 @@ def compare(
     weights: opt.WeightsOption = opt.Weights.instance,
     grid: opt.Grid = "exact",
     level: opt.Level = LEVEL,
+    history: opt.History = None,
+    clocks: opt.ClocksOption = None,
     seed: opt.Seed = 0,
     json: opt.Json = None,
 ) -> None:
@@ -108,6 +111,8 @@ def compare(
         grid=opt.grid(grid),
         level=level,
         seed=seed,
+        history=replace(reading, paths=[*reading.paths, *history]).runs() if history else None,
+        clocks=[part.strip() for part in clocks.split(",") if part.strip()] if clocks else None,
     )
     if json is not None:
         out.write_json(json, reading.noted(result.to_dict()))
@@ -127,18 +132,37 @@ def gate(
     alpha: opt.Alpha = ALPHA,
     undecided: opt.UndecidedOption = opt.Undecided.passes,
     test: opt.TestOption = opt.Test.flips,
+    planned: opt.MaybePlanned = None,
+    effect: opt.Effect = 0.1,
+    order: opt.Order = None,
+    given_up: opt.GivenUp = None,
+    final: opt.Final = False,
+    state: opt.State = None,
     seed: opt.Seed = 0,
     json: opt.Json = None,
     markdown: opt.Markdown = None,
     junit: opt.JUnit = None,
+    html: opt.Html = None,
 ) -> None:
-    """Exit with 1 if NEW is significantly worse than BASE, with 0 if it is fine or undecided; for continuous integration."""
+    """Exit with 1 if NEW is significantly worse than BASE, with 0 if it is fine or undecided, with 4 to go on (--planned)."""
     reading, base, new = reading.and_two_systems("gate PATH... BASE NEW")
-    for path, option in ((json, "--json"), (markdown, "--markdown"), (junit, "--junit")):
+    for path, option in (
+        (json, "--json"), (markdown, "--markdown"), (junit, "--junit"), (html, "--html"), (state, "--state")
+    ):  # fmt: skip
         out.check_target(path, option, reading.paths)
+    if html is not None and planned is None:
+        raise UsageError("--html shows the looks of a gate with --planned; say how many instances are planned")
     from torchpref.evaluation.gating import gate
     from torchpref.report.gate_report import gate_annotation, gate_junit, gate_markdown
 
+    early: dict[str, Any] = {
+        "order": opt.order(order),
+        "given_up": opt.given_up(given_up),
+        "final": final,
+        "state": state,
+    }
+    if planned is not None:
+        early |= {"planned": planned, "effect": effect}
     runs = reading.runs()
     result = gate(
         runs,
@@ -154,6 +178,7 @@ def gate(
         weights=weights.value,
         grid=opt.grid(grid),
         seed=seed,
+        **early,
     )
     if json is not None:
         out.write_json(json, reading.noted(result.to_dict()))
@@ -161,7 +186,11 @@ def gate(
         out.write_text(markdown, gate_markdown(result))
     if junit is not None:
         out.write_text(junit, gate_junit(result))
-    if "-" not in (json, markdown, junit):
+    if html is not None:
+        from torchpref.report.looking_page import looking_page
+
+        out.write_text(html, looking_page(result), "--html")
+    if "-" not in (json, markdown, junit, html):
         print(result.line)
         out.tell_github(gate_annotation(result), gate_markdown(result))
     for finding in opt.warnings(runs, reading.clock, (base, new)):
@@ -204,6 +233,69 @@ def plan(
         out.write_json(json, reading.noted(result.to_dict()))
     if json != "-":
         print(result)
+
+
+@app.command()
+@opt.reads_runs()
+def watch(
+    reading: opt.Reading,
+    planned: opt.Planned,
+    top: opt.Top = None,
+    claim: opt.ClaimOption = opt.Claim.this_benchmark,
+    measure: opt.Measure = opt.JUDGE,
+    grid: opt.Grid = "exact",
+    alpha: opt.Alpha = ALPHA,
+    order: opt.Order = None,
+    given_up: opt.GivenUp = None,
+    final: opt.Final = False,
+    state: opt.State = None,
+    once: opt.Once = False,
+    every: opt.Every = 5.0,
+    seed: opt.Seed = 0,
+    json: opt.Json = None,
+    html: opt.Html = None,
+) -> None:
+    """Say while runs arrive who is settled, who needs more runs and which come next; exit with 4 while any are needed."""
+    out.check_targets(json, html, reading.paths)
+    out.check_target(state, "--state", reading.paths)
+    from torchpref.evaluation.monitor import monitor
+    from torchpref.report.looking_tables import monitor_tables
+
+    def look() -> bool:
+        result = monitor(
+            reading.runs(),
+            planned=planned,
+            goal="pairs" if top is None else f"top{top}",
+            claim=claim.value,
+            measure=measure,
+            clock=reading.clock,
+            grid=opt.grid(grid),
+            alpha=alpha,
+            order=opt.order(order),
+            given_up=opt.given_up(given_up),
+            final=final,
+            state=state,
+            seed=seed,
+        )
+        if json is not None:
+            out.write_json(json, reading.noted(result.to_dict()))
+        if html is not None:
+            from torchpref.report.looking_page import looking_page
+
+            out.write_text(html, looking_page(result), "--html")
+        if "-" not in (json, html):
+            out.show(monitor_tables(result))
+        return result.settled
+
+    settled = look()
+    if not once and not settled:
+        from torchpref.io.files.walk import changes
+
+        for _ in changes(reading.paths, every):
+            settled = look()
+            if settled:
+                break
+    raise typer.Exit(0 if settled else GO_ON)
 
 
 @app.command()
@@ -319,6 +411,8 @@ def convert(
     print(convert(reading.paths, paths[-1], format, **reading.table_options()))
 
 
+#: Exit code of ``gate --planned`` and ``watch`` while more runs are needed.
+GO_ON = 4
 #: Exit code of a fault in torchpref itself; not 1, which says of ``gate`` that the new system is worse.
 FAULT = 70
 

@@ -55,7 +55,14 @@ class Missing(StrEnum):
     failure = "failure"
 
 
-_READING, _COMPARING, _WRITING = "Reading", "Comparing", "Writing"
+class Claim(StrEnum):
+    """What a board claims."""
+
+    this_benchmark = "this benchmark"
+    new_tasks = "new tasks"
+
+
+_READING, _COMPARING, _LOOKING, _WRITING = "Reading", "Comparing", "Looking early", "Writing"
 
 
 def _option(panel: str, *names: str, help: str, metavar: str | None = None, **more: Any) -> Any:
@@ -155,11 +162,14 @@ Alpha = Annotated[
     _option(_COMPARING, "--alpha", metavar="X", parser=real, help="The chance of failing a system that is not worse."),
 ]
 UndecidedOption = Annotated[
-    Undecided, _option(_COMPARING, "--undecided", help="Whether an undecided verdict passes (exit 0) or fails (exit 3).")
+    Undecided,
+    _option(_COMPARING, "--undecided", help="Whether an undecided verdict passes (exit 0) or fails (exit 3)."),
 ]
 TestOption = Annotated[
     Test,
-    _option(_COMPARING, "--test", help="sign-flip, or mean: betting, which holds for every distribution and finds less."),
+    _option(
+        _COMPARING, "--test", help="sign-flip, or mean: betting, which holds for every distribution and finds less."
+    ),
 ]
 Power = Annotated[
     float, _option(_COMPARING, "--power", metavar="X", parser=real, help="Wanted chance of finding the difference.")
@@ -188,6 +198,65 @@ JUnit = Annotated[
 ]
 Html = Annotated[
     str | None, _option(_WRITING, "--html", metavar="FILE", help="Write a report page; needs the extra report.")
+]
+Planned = Annotated[
+    int,
+    _option(_LOOKING, "--planned", metavar="N", parser=whole, help="How many instances will be run at most."),
+]
+MaybePlanned = Annotated[
+    int | None,
+    _option(
+        _LOOKING,
+        "--planned",
+        metavar="N",
+        parser=whole,
+        help="Look before all N planned instances have run; may exit with 4.",
+    ),
+]
+Effect = Annotated[
+    float,
+    _option(
+        _LOOKING, "--effect", metavar="X", parser=real, help="With --planned: how much worse would be of interest."
+    ),
+]
+History = Annotated[
+    list[str] | None,
+    _option(
+        _LOOKING, "--history", metavar="PATH", help="Others' runs on all instances, where one of the two ran a part."
+    ),
+]
+ClocksOption = Annotated[
+    str | None,
+    _option(
+        _COMPARING, "--clocks", metavar="C,C", help="Bounds that hold whatever these clocks are worth: steps,cost."
+    ),
+]
+Order = Annotated[
+    str | None,
+    _option(_LOOKING, "--order", metavar="FILE", help="Names of all planned instances in their order, one a line."),
+]
+GivenUp = Annotated[
+    list[str] | None,
+    _option(
+        _LOOKING, "--given-up", metavar="NAME", help="An instance that will not be run; 'gaps' for whatever is missing."
+    ),
+]
+Final = Annotated[
+    bool, _option(_LOOKING, "--final", help="No run is to come, for a reason that is not in the results.")
+]
+State = Annotated[
+    str | None, _option(_LOOKING, "--state", metavar="FILE", help="Keeps later looks to what was named at the first.")
+]
+Top = Annotated[
+    int | None,
+    _option(_LOOKING, "--top", metavar="K", parser=whole, help="Who is among the first K; all pairs without."),
+]
+ClaimOption = Annotated[
+    Claim, _option(_LOOKING, "--claim", help="About this benchmark, or about new tasks like these.")
+]
+Once = Annotated[bool, _option(_LOOKING, "--once", help="Look once instead of whenever files change.")]
+Every = Annotated[
+    float, _option(_LOOKING, "--every", metavar="S", parser=real, help="Seconds between glances at the files.")
 ]
 
 
@@ -303,6 +372,29 @@ def reads_runs(metavar: str = "PATH...", help: str = "Logs or tables: files, fol
         return run
 
     return decorate
+
+
+def order(path: str | None) -> list[str] | None:
+    """Names of instances from a file, one a line; blank lines are passed over.
+
+    Raises:
+        UsageError: the file cannot be read, or names nothing.
+    """
+    if path is None:
+        return None
+    try:
+        with open(path, encoding="utf-8") as file:
+            names = [line.strip() for line in file if line.strip()]
+    except (OSError, UnicodeError) as error:
+        raise UsageError(f"--order {path}: cannot be read ({getattr(error, 'strerror', None) or error})") from error
+    if not names:
+        raise UsageError(f"--order {path}: names no instance; wanted one a line")
+    return names
+
+
+def given_up(names: Sequence[str] | None) -> Any:
+    """Names of instances that will not be run, or ``"gaps"``."""
+    return "gaps" if names and list(names) == ["gaps"] else list(names or ())
 
 
 def _assignments(texts: Sequence[str] | None, option: str) -> dict[str, str]:

@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from torchpref.errors import UsageError
-from torchpref.io.files.whole import written_whole
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -165,6 +164,8 @@ def write_text(path: str, text: str, option: str = "--json") -> None:
             with open(path, "w", encoding="utf-8") as file:
                 file.write(text)
             return
+        from torchpref.io.files.whole import written_whole  # reading, and numpy with it, would come before every --help
+
         with written_whole(path) as partial:
             partial.write_text(text, encoding="utf-8")
     except OSError as error:

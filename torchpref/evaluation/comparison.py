@@ -10,6 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchpref.errors import UsageError
+from torchpref.evaluation.clock_bounds import ClockBounds, clock_bounds
+from torchpref.evaluation.history import HistoryEstimate, history_estimate
 from torchpref.evaluation.two_systems import two_systems
 from torchpref.pairwise.one_pair import PairPreferences
 from torchpref.pairwise.preferences import Preferences, Weights, all_preferences
@@ -112,6 +114,8 @@ class Comparison:
         measures: a :class:`MeasureComparison` per measure.
         seed: of the simulation, where a p-value was simulated.
         judge: the measure that judges; the others describe.
+        history: the judge's mean over all instances with the help of others' runs, if ``history`` was given.
+        bounds: what holds whatever the clocks are worth, if ``clocks`` were given.
     """
 
     first: str
@@ -122,6 +126,8 @@ class Comparison:
     seed: int
     known_times: bool = True
     judge: str = JUDGE
+    history: HistoryEstimate | None = None
+    bounds: ClockBounds | None = None
 
     def __getitem__(self, measure: str) -> MeasureComparison:
         """The comparison under one measure."""
@@ -165,6 +171,8 @@ class Comparison:
                 "levels": None if one.levels is None else [vars(count) for count in one.levels],
                 "deciding": [vars(instance) for instance in one.deciding],
             }
+        more = {} if self.history is None else {"history": self.history.to_dict()}
+        more |= {} if self.bounds is None else {"bounds": self.bounds.to_dict()}
         return {
             "first": self.first,
             "second": self.second,
@@ -174,6 +182,7 @@ class Comparison:
             "seed": self.seed,
             "judge": self.judge,
             "measures": measures,
+            **more,
         }
 
     def __repr__(self) -> str:
@@ -194,6 +203,7 @@ class Comparison:
             if lr.contradiction:
                 winner, loser = (self.first, self.second) if lr.mean > 0 else (self.second, self.first)
                 lines.append(f"  beware: LR prefers {winner}, yet {loser} solves more")
+        lines += [f"  {one}" for one in (self.history, self.bounds) if one is not None]
         return "\n".join(lines)
 
 
@@ -208,6 +218,8 @@ def compare(
     grid: Grid = "exact",
     level: float = LEVEL,
     seed: Seed = 0,
+    history: Trajectories | None = None,
+    clocks: Sequence[str] | None = None,
 ) -> Comparison:
     """Compare two systems on the instances that both ran.
 
@@ -220,9 +232,12 @@ def compare(
         grid: of levels.
         level: of the intervals.
         seed: for simulated p-values.
+        history: runs of the one that ran more, and of at least three others, on all instances: the mean over all of them is
+            estimated from the 15 or more that the other one ran.
+        clocks: two clocks or more: bounds that hold whatever they are worth, by LR or RPP.
 
     Raises:
-        UsageError: an unknown system or measure.
+        UsageError: an unknown system, measure or clock; too little history.
         DataError: the two share no instance.
     """
     from torchpref.runs.checks import known_times
@@ -239,7 +254,12 @@ def compare(
         clock_used = clock_used or prefs.clock
     known = clock_used is not None and known_times(two[0], clock_used)
     judge = judge_of(measures, found) or next(iter(found))
-    return Comparison(first, second, clock_used, level, found, number, known, judge)
+    past = bounds = None
+    if history is not None:
+        past = history_estimate(runs, history, first, second, judge, clock=clock, grid=grid, level=level)
+    if clocks is not None:
+        bounds = clock_bounds(runs, first, second, clocks, "rpp" if judge == "rpp" else "lr")
+    return Comparison(first, second, clock_used, level, found, number, known, judge, past, bounds)
 
 
 def _compare(prefs: Preferences, first: str, second: str, level: float, seed: int) -> MeasureComparison:

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from math import isfinite
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, overload
 
 import numpy as np
 
 from torchpref.errors import UsageError
 from torchpref.evaluation.comparison import FLIPS
+from torchpref.evaluation.looking import PlannedGate, planned_gate
+from torchpref.evaluation.planned import GivenUp
 from torchpref.evaluation.two_systems import two_systems
 from torchpref.pairwise.preferences import SPLIT_PARTS, Preferences, Weights, preferences
 from torchpref.report.numbers import counted
@@ -119,6 +123,23 @@ class GateResult:
         return pl.DataFrame([values | {f"split_{name.replace(' ', '_')}": value for name, value in split.items()}])
 
 
+@overload
+def gate(
+    runs: Trajectories, base: str, new: str, *, planned: None = None, measure: str = ..., margin: float = ...,
+    min_effect: float = ..., alpha: float = ..., undecided: Literal["pass", "fail"] = ..., test: Test = ...,
+    clock: str | None = ..., weights: Weights = ..., grid: Grid = ..., seed: Seed = ...,
+) -> GateResult: ...  # fmt: skip
+
+
+@overload
+def gate(
+    runs: Trajectories, base: str, new: str, *, planned: int, measure: str = ..., margin: float = ...,
+    min_effect: float = ..., alpha: float = ..., undecided: Literal["pass", "fail"] = ..., test: Test = ...,
+    clock: str | None = ..., weights: Weights = ..., grid: Grid = ..., seed: Seed = ..., effect: float = ...,
+    order: Sequence[str] | None = ..., given_up: GivenUp = ..., final: bool = ..., state: str | os.PathLike[str] | None = ...,
+) -> PlannedGate: ...  # fmt: skip
+
+
 def gate(
     runs: Trajectories,
     base: str,
@@ -134,7 +155,13 @@ def gate(
     weights: Weights = "instance",
     grid: Grid = "exact",
     seed: Seed = 0,
-) -> GateResult:
+    planned: int | None = None,
+    effect: float = 0.1,
+    order: Sequence[str] | None = None,
+    given_up: GivenUp = (),
+    final: bool = False,
+    state: str | os.PathLike[str] | None = None,
+) -> GateResult | PlannedGate:
     """Whether ``new`` is worse than ``base``, fine within a margin, or neither can be said.
 
     *Worse*: Δ̄(new, base) is significantly below −margin, and at most −min_effect. *Fine*: the margin is above 0 and Δ̄ is
@@ -152,12 +179,23 @@ def gate(
         undecided: whether an undecided verdict is to ``"pass"`` (exit code 0) or ``"fail"`` (3).
         test: ``"sign-flip"``, or ``"mean"``: betting, which holds for every distribution of Δ and finds less.
         clock, weights, grid: as in :func:`torchpref.preferences`.
-        seed: for a simulated p-value, and the order of bets.
+        seed: for a simulated p-value, and the order of bets and of instances.
+        planned: look before all these instances have run, as often as one likes; "go on" becomes a verdict, and what follows
+            is for that: see :func:`torchpref.evaluation.looking.planned_gate`.
+        effect, order, given_up, final, state: as there.
 
     Raises:
         UsageError: an unknown system, measure or option, a margin or effect outside [0, 1).
         DataError: the two share no instance.
     """
+    if planned is not None:
+        return planned_gate(
+            runs, base, new, planned=planned, measure=measure, margin=margin, min_effect=min_effect, effect=effect,
+            alpha=alpha, test=test, undecided=undecided, clock=clock, weights=weights, grid=grid, order=order,
+            given_up=given_up, final=final, state=state, seed=seed,
+        )  # fmt: skip
+    if order is not None or given_up or final or state is not None:
+        raise UsageError("order, given_up, final and state are for a gate that looks early; say how many are planned")
     if not 0 < alpha < 1:
         raise UsageError(f"alpha is the chance of failing a system that is not worse, between 0 and 1; got {alpha!r}")
     check_margin("margin", margin)

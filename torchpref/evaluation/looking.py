@@ -135,7 +135,7 @@ def planned_gate(
     min_effect: float = 0.0,
     effect: float = 0.1,
     alpha: float = ALPHA,
-    test: str = "flips",
+    test: str = "sign-flip",
     undecided: str = "pass",
     clock: str | None = None,
     weights: object = "instance",
@@ -157,7 +157,7 @@ def planned_gate(
         planned: N, fixed beforehand. Later instances are not looked at.
         measure, margin, min_effect, alpha, clock, grid: as in :func:`torchpref.gate`.
         effect: how much worse the new system would have to be to be of interest: "futile" reckons with it.
-        test: ``"flips"``: spending α over the looks; ``"mean"``: bets, valid for every distribution whose mean is 0.
+        test: ``"sign-flip"``: spending α over the looks; ``"mean"``: bets, valid for every distribution whose mean is 0.
         undecided: ``"pass"`` or ``"fail"``.
         weights: instances count once.
         order: names of all planned instances in their order, random before the first run; a random order by the seed if None.
@@ -266,8 +266,8 @@ def _check_options(margin: float, min_effect: float, effect: float, alpha: float
     for name, value in (("margin", margin), ("min_effect", min_effect), ("effect", effect)):
         if not 0 <= value < 1:
             raise UsageError(f"{name} is a mean preference of at least 0 and below 1, got {value!r}")
-    if test not in ("flips", "mean"):
-        raise UsageError(f"a planned gate tests by 'flips' or 'mean', got {test!r}")
+    if test not in ("sign-flip", "mean"):
+        raise UsageError(f"a planned gate tests by 'sign-flip' or 'mean', got {test!r}")
     if undecided not in ("pass", "fail"):
         raise UsageError(f"undecided is 'pass' or 'fail', got {undecided!r}")
 

@@ -28,14 +28,20 @@ def _plain(text: str) -> str:
 def _figures(values: Mapping[str, Any]) -> list[tuple[str, str]]:
     found = [("measure", values["measure"].upper() + (f", by {values['clock']}" if values["clock"] else ""))]
     found.append(("mean preference of the new", signed(values["mean"]) or "–"))
-    if values["low"] is not None:
+    if values.get("low") is not None:
         limits = f"{signed(values['low'])} to {signed(values['high'])}"
         found.append((f"{100 * values['level']:g} % interval", limits))
-    found.append(("one-sided p of “not worse”", f"{values['p']:.3g}"))
+    if "p" in values:  # a look of a gate that may stop has none
+        found.append(("one-sided p of “not worse”", f"{values['p']:.3g}"))
     if values["margin"]:
         found.append(("margin", f"{values['margin']:g}"))
-    found.append(("instances", f"{counted(values['instances'], 'instance')}, {values['decided']:,} decided"))
-    for name, value in (values["split"] or {}).items():
+    seen = (
+        counted(values["instances"], "instance")
+        if "instances" in values
+        else f"{values['seen']} of {values['planned']} planned"
+    )
+    found.append(("instances", f"{seen}, {values['decided']:,} decided"))
+    for name, value in (values.get("split") or {}).items():
         found.append((f"of it {name}", signed(value) or "–"))
     return found
 

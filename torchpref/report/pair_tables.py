@@ -47,6 +47,9 @@ def comparison_tables(result: ComparisonLike) -> list[RenderableType]:
     lr = result.measures.get("lr")
     if lr is not None:
         parts += _split(result, lr)
+    for more in (result.history, result.bounds):
+        if more is not None:
+            parts += [Text(""), *(Text(printable(line)) for line in str(more).splitlines())]
     chosen = result.measures[result.judge]
     return parts + _levels(chosen) + _deciding(result, chosen)
 

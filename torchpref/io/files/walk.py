@@ -15,6 +15,7 @@ import shutil
 import stat
 import sys
 import tempfile
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
 from pathlib import Path
@@ -91,6 +92,31 @@ def walk(paths: Several) -> list[Source]:
             if root.is_dir() and len(found) == before and not any(True for _ in _files(root)):
                 raise DataError(f"{root}: the folder holds no files (hidden ones are not read)")
     return [Source.open(file, root) for file, root in found.values()]
+
+
+def changes(paths: Several, every: float) -> Iterator[None]:
+    """Yields whenever files under the paths came, went, or changed in size or time; looks every so many seconds."""
+    given = [bare for _, each in named_paths(paths) for bare in each]
+
+    def seen() -> dict[Path, tuple[int, int]]:
+        found = {}
+        for path in given:
+            for root in _expand(path):
+                for file, _ in _files(root):
+                    try:
+                        info = file.stat()
+                    except OSError:  # gone between the two
+                        continue
+                    found[file] = (info.st_size, info.st_mtime_ns)
+        return found
+
+    before = seen()
+    while True:
+        time.sleep(every)
+        now = seen()
+        if now != before:
+            before = now
+            yield
 
 
 def _expand(path: str | os.PathLike[str]) -> list[Path]:

@@ -4,6 +4,7 @@ from torchpref.report.plots.bars import advantage, advantage_by_instance, advant
 from torchpref.report.plots.boards import bump_chart, leaderboard
 from torchpref.report.plots.curves import return_curves, time_to_levels
 from torchpref.report.plots.lines import budget_curves, data_efficiency, saturation
+from torchpref.report.plots.looks import look_path, strips
 from torchpref.report.plots.matrices import coverage, preference_matrix
 
 __all__ = [
@@ -15,9 +16,11 @@ __all__ = [
     "coverage",
     "data_efficiency",
     "leaderboard",
+    "look_path",
     "preference_matrix",
     "return_curves",
     "saturation",
+    "strips",
     "tie_rates",
     "time_to_levels",
 ]

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import numpy as np
 from jaxtyping import Int
+from numpy.typing import ArrayLike, NDArray
 
 from torchpref.stats.sequential.paths import UNIT
 
@@ -25,9 +26,9 @@ def mean_square(delta: Int[np.ndarray, " instance"], family: Int[np.ndarray, " i
 
 
 def chance_of_worse(
-    total: float, square: float, seen: int, planned: int, alpha: float, effect: float, margin: float = 0.0
-) -> float:
-    """The chance of ending significantly below −margin.
+    total: ArrayLike, square: ArrayLike, seen: ArrayLike, planned: int, alpha: float, effect: float, margin: float = 0.0
+) -> NDArray[np.float64]:
+    """The chance of ending significantly below −margin, for one look or many; NaN or 0/1 at N, where nothing is to come.
 
     Args:
         total: S = ΣΔ(new, base).
@@ -39,10 +40,11 @@ def chance_of_worse(
     """
     from scipy.special import ndtr, ndtri
 
-    drift = min(-margin - effect, total / seen)
-    spread = np.sqrt(max(square - drift**2, _LEAST_VARIANCE) * (planned - seen))
+    total, square, seen = (np.asarray(each, dtype=np.float64) for each in (total, square, seen))
+    drift = np.minimum(-margin - effect, total / seen)
+    spread = np.sqrt(np.maximum(square - drift**2, _LEAST_VARIANCE) * (planned - seen))
     limit = -margin * planned + float(ndtri(alpha)) * np.sqrt(square * planned)
-    return float(ndtr((limit - total - (planned - seen) * drift) / spread))
+    return np.asarray(ndtr((limit - total - (planned - seen) * drift) / spread))
 
 
 def chance_of_fine(total: float, square: float, seen: int, planned: int, alpha: float, margin: float) -> float:
@@ -71,7 +73,7 @@ def futile(
     if not FROM <= seen < planned:
         return False, float("nan")
     total, square = float(delta.sum()) / UNIT, mean_square(delta, family)
-    chance = chance_of_worse(total, square, seen, planned, alpha, effect, margin)
+    chance = float(chance_of_worse(total, square, seen, planned, alpha, effect, margin))
     if margin > 0:
         chance = max(chance, chance_of_fine(total, square, seen, planned, alpha, margin))
     return chance < BELOW, chance

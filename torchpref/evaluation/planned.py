@@ -225,7 +225,7 @@ def scaled(prefs: Preferences) -> Int[np.ndarray, "instance pair"]:
     """Δ in parts of 1/UNIT, rounded as an odd function; 0 where a pair is not compared."""
     sums, pairs = prefs.sums.cpu().numpy(), np.maximum(prefs.trial_pairs.cpu().numpy(), 1)
     if UNIT % prefs.unit:
-        return np.rint(sums / (pairs * float(prefs.unit)) * UNIT).astype(np.int64)
+        return np.asarray(np.rint(sums / (pairs * float(prefs.unit)) * UNIT), dtype=np.int64)
     whole = np.abs(sums) * (UNIT // prefs.unit)
     return np.asarray(np.sign(sums) * ((2 * whole + pairs) // (2 * pairs)), dtype=np.int64)
 

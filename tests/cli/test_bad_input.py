@@ -66,13 +66,13 @@ TABLES = (
     table("an empty name", GOOD.replace("b,j", ",j"), "line 5", "system is empty"),
     table("success that is a word", GOOD.replace("b,i,1", "b,i,maybe"), "line 3", "success", "'maybe'"),
     table("success that is a half", GOOD.replace("b,i,1", "b,i,0.5"), "line 3", "0.5", "return"),
-    table("a percentage", "system,instance,return\na,i,50%\n", "line 2", "'50%'", "fractions"),
+    table("a percentage", "system,instance,success,cost\na,i,1,50%\n", "line 2", "'50%'", "fractions"),
     table("return that is NaN", "system,instance,return\na,i,0.5\na,j,NaN\n", "line 3", "NaN", "empty"),
     table("score without a maximum", "system,instance,score\na,i,3\n", "max_score"),
     table("a maximum of zero", "system,instance,score,max_score\na,i,0,0\n", "line 2", "max_score", "0"),
     table("a time before the start", GOOD.replace("1,4", "1,-4"), "line 3", "steps", "-4"),
     table("a time without end", "system,instance,success,cost\na,i,1,inf\n", "line 2", "cost", "inf"),
-    table("a price with its sign", "system,instance,success,cost\na,i,1,$3\n", "line 2", "'$3'", "without its unit"),
+    table("steps with a sign", "system,instance,success,steps\na,i,1,$3\n", "line 2", "'$3'", "without its unit"),
     table("two points at one step", "system,instance,step,return\na,i,1,0.5\na,i,1,0.7\nb,i,1,1\n", "line 3", "step"),
     table("lists of two lengths", "system,instance,return,steps\na,i,0.5 1,1 2 3\n", "line 2", "2", "3"),
     Bad(
@@ -86,7 +86,7 @@ TABLES = (
         "system,instance,return\na,i,0.5\nb,i,1.5\n",
         "line 3",
         "strict",
-        command="evaluate t.csv --strict",
+        command="evaluate t.csv --strict --clip",
     ),
 )
 CALLS = (

@@ -149,7 +149,9 @@ def test_similar_names() -> None:
 
 
 def test_findings_of_the_reading_come_through_and_warnings_come_first() -> None:
-    seen = of([("a", "x", 1.5, 1), ("b", "x", 0.2, None), ("c", "x", 0, None)], "system instance return cost")
+    seen = of(
+        [("a", "x", 1.5, 1), ("b", "x", 0.2, None), ("c", "x", 0, None)], "system instance return cost", clip=True
+    )
     kinds = [finding.kind for finding in seen.findings]
     assert "returns_above_one" in kinds
     severities = [finding.severity for finding in seen.findings]

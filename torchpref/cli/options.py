@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import MISSING, dataclass, fields, replace
 from enum import StrEnum
@@ -109,6 +110,7 @@ ZeroTimeOption = Annotated[
     ZeroTime, _option(_READING, "--zero-time", help="A level reached at exactly 0 seconds, tokens or cost.")
 ]
 MissingOption = Annotated[Missing, _option(_READING, "--missing", help="Missing runs and unknown outcomes.")]
+Clip = Annotated[bool, _option(_READING, "--clip", help="Returns above 1 count as 1, instead of being an error.")]
 Strict = Annotated[bool, _option(_READING, "--strict", help="Stop where a value would be repaired.")]
 Resolution = Annotated[
     list[str] | None, _option(_READING, "--resolution", metavar="CLOCK=SIZE", help="Size of a tick of a clock.")
@@ -278,6 +280,7 @@ class Reading:
     zero_time: ZeroTimeOption = ZeroTime.unknown
     missing: MissingOption = Missing.exclude
     strict: Strict = False
+    clip: Clip = False
     resolution: Resolution = None
     option: ReaderOption = None
     encoding: Encoding = None
@@ -296,11 +299,15 @@ class Reading:
             self.format,
             clock=self.clock,
             strict=self.strict,
+            clip=self.clip,
             zero_time=self.zero_time.value,
             missing=self.missing.value,
             resolution={name: _size(name, size) for name, size in sizes.items()},
             **self.table_options(),
         )
+        for finding in found.findings:
+            if finding.kind == "columns_recognised":
+                print(finding.message.rpartition(";")[0], file=sys.stderr)
         if not self.systems and not self.benchmark:
             return found
         return found.select(
@@ -331,13 +338,18 @@ class Reading:
         """A result for JSON, with how the runs were read among its options; what was not asked for is left out."""
         record: dict[str, Any] = {"paths": list(self.paths), "format": self.format, "missing": self.missing.value}
         record["strict"] = self.strict
+        if self.clip:
+            record["clip"] = True
         for name in ("columns", "where", "resolution", "option", "encoding", "systems", "benchmark", "families"):
             if getattr(self, name):
                 record[name] = getattr(self, name)
         return {**result, "options": {**record, **result.get("options", {})}}
 
 
-def reads_runs(metavar: str = "PATH...", help: str = "Logs or tables: files, folders, or patterns in quotes.") -> Any:
+_PATHS = "Logs or tables: files, folders, patterns in quotes; NAME=PATH names a system."
+
+
+def reads_runs(metavar: str = "PATH...", help: str = _PATHS) -> Any:
     """Turn a command that takes a :class:`Reading` into one with an argument for paths and an option for every field.
 
     Args:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import Tensor
@@ -18,11 +19,15 @@ from torchpref.runs.trajectories import Trajectories
 from torchpref.runs.units import MILLION, NEVER, UNKNOWN
 from torchpref.stats.resampling.instances import resolve_seed
 
+if TYPE_CHECKING:
+    from torchpref.runs.tidy.columns import ColumnsLike
+
 
 def evaluate(
-    runs: Trajectories,
+    runs: Trajectories | Any,
     measures: str | Sequence[str] = "all",
     *,
+    columns: ColumnsLike = None,
     bootstrap: int = 0,
     seed: int = 0,
     clock: str | None = None,
@@ -36,7 +41,8 @@ def evaluate(
     score, rank and mean preferences there are NaN, and a finding names it. Tie rates are over all pairs of runs.
 
     Args:
-        runs: the runs.
+        runs: the runs, or a table or paths of which :func:`torchpref.read` makes them.
+        columns: for a table or paths, which of its columns is what; see :func:`torchpref.read`.
         measures: ``"all"``, one name or several. The first that is named judges, LR if none is; the others describe.
         bootstrap: number of bootstrap replicates over instances; 0 gives no intervals.
         seed: seed of every random draw.
@@ -51,6 +57,12 @@ def evaluate(
     """
     from torchpref.runs.audit import audit
 
+    if not isinstance(runs, Trajectories):
+        from torchpref.io import read
+
+        runs = read(runs, columns=columns)
+    elif columns is not None:
+        raise UsageError("columns belong to a table; these runs are read already")
     names = resolve_measures(measures)
     if isinstance(bootstrap, bool) or not isinstance(bootstrap, int) or bootstrap < 0:
         raise UsageError(f"bootstrap is a number of replicates, a whole number that is at least 0; got {bootstrap!r}")

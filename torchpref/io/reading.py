@@ -12,7 +12,6 @@ from torchpref.io.detect import detect_format, select_format
 from torchpref.io.files.source import Source
 from torchpref.io.files.walk import PathsLike, named_paths, walk
 from torchpref.io.joining import joined, under_name
-from torchpref.io.logs.runs import settled
 from torchpref.runs.tidy.columns import parse_columns
 from torchpref.runs.tidy.refine import refine
 from torchpref.runs.tidy.schema import Tidy
@@ -39,6 +38,7 @@ def read(
     zero_time: ZeroTime = "unknown",
     resolution: Mapping[str, float] | None = None,
     missing: Literal["exclude", "failure"] = "exclude",
+    clip: bool = False,
     encoding: str | None = None,
     **options: Any,
 ) -> Trajectories:
@@ -60,6 +60,7 @@ def read(
             not.
         resolution: size of a tick per clock, in the clock's unit.
         missing: ``"exclude"`` leaves out missing runs and unknown outcomes; ``"failure"`` counts them as failures.
+        clip: returns above 1 count as 1, and are counted; without it they are an error that says what they may be.
         encoding: of text tables, where it is neither UTF-8 nor marked.
         options: further options of a log format.
 
@@ -84,9 +85,12 @@ def read(
             zero_time=zero_time,
             resolution=resolution,
             missing=missing,
+            clip=clip,
         )
     tidy = read_tidy(paths, format, columns=columns, where=where, encoding=encoding, **options)
-    fields = build(tidy, clock=clock, strict=strict, zero_time=zero_time, resolution=resolution, missing=missing)
+    fields = build(
+        tidy, clock=clock, strict=strict, zero_time=zero_time, resolution=resolution, missing=missing, clip=clip
+    )
     return Trajectories.from_integers(**fields)
 
 
@@ -156,6 +160,8 @@ def _group(
         files, hint = (sources, "") if found is None else (found.sources, _NO_LOG)
         tidy = _table(files, mapping, conditions, encoding, options, hint, named=name is not None)
     else:
+        from torchpref.io.logs.runs import settled
+
         tidy = found.reader.read(found.sources, options)
         tidy = replace(tidy, findings=(*found.findings, *tidy.findings), place=_place(found.sources))
         tidy = settled(refine(tidy, mapping, conditions))

@@ -206,6 +206,7 @@ class Trajectories:
         zero_time: ZeroTime = "unknown",
         resolution: Mapping[str, float] | None = None,
         missing: Literal["exclude", "failure"] = "exclude",
+        clip: bool = False,
     ) -> Trajectories:
         """Runs from a table in memory: pandas, polars (eager or lazy), Arrow, a dict of columns or a list of rows.
 
@@ -227,6 +228,7 @@ class Trajectories:
             zero_time=zero_time,
             resolution=resolution,
             missing=missing,
+            clip=clip,
         )
         return cls.from_integers(**fields)
 

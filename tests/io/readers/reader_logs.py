@@ -557,6 +557,49 @@ def episodes(folder: Path) -> None:
     )
 
 
+def swebench_reports(folder: Path) -> None:
+    summary = {"submitted_ids": ["p-0", "p-1", "p-2", "p-3"], "resolved_ids": ["p-0"], "unresolved_ids": ["p-1"]}
+    put(folder / "alpha.run1.json", {**summary, "empty_patch_ids": ["p-2"], "error_ids": ["p-3"]}, indent=4)
+    put(folder / "gpt-4.1.run1.json", {"submitted_ids": ["p-0"], "resolved_ids": [], "unresolved_ids": ["p-0"]})
+    tests = {"FAIL_TO_PASS": {"success": ["a"], "failure": ["b"]}, "PASS_TO_PASS": {"success": [], "failure": []}}
+    one = {"patch_is_None": False, "patch_exists": True, "resolved": False, "tests_status": tests}
+    put(folder / "run2/beta/p-0/report.json", {"p-0": one})
+
+
+def verifiers(folder: Path) -> None:
+    def rollout(example: int, reward: float | None, turns: int, **more: Any) -> Row:
+        return {
+            "example_id": example, "task": "default", "prompt": [{"role": "user", "content": f"q{example}"}],
+            "reward": reward, "error": None, "generation_ms": 1500.0, "turns": turns, "prompt_tokens": 100,
+            "completion_tokens": 20, **more,
+        }  # fmt: skip
+
+    for model, rewards in (("m1", (1.0, 0.5)), ("m2", (0.0, 1.0))):
+        where = folder / f"env--{model}/aaa"
+        put(where / "results.jsonl", lines([rollout(0, rewards[0], 2), rollout(0, rewards[1], 3), rollout(1, 1.0, 4)]))
+        put(where / "metadata.json", {"env_id": "env", "model": model, "num_examples": 2, "sampling_args": {}})
+
+
+def promptfoo(folder: Path) -> None:
+    def result(provider: str, number: int, success: bool, reason: int = 0) -> Row:
+        return {
+            "provider": {"id": provider, "label": ""}, "prompt": {"label": "p", "raw": "q"}, "vars": {"topic": f"t{number}"},
+            "testIdx": number, "promptIdx": 0, "success": success, "score": float(success), "latencyMs": 1250, "cost": 0.25,
+            "failureReason": reason, "response": {"output": "o", "tokenUsage": {"total": 30}}, "testCase": {"vars": {}},
+        }  # fmt: skip
+
+    results = [
+        result("x:m1", 0, True),
+        result("x:m1", 1, False, 1),
+        result("x:m2", 0, False, 2),
+        result("x:m2", 1, True),
+    ]
+    put(
+        folder / "output.json",
+        {"evalId": "e", "results": {"version": 3, "results": results, "stats": {}}, "config": {}},
+    )
+
+
 LOGS: dict[str, Callable[[Path], None]] = {
     "agentboard": agentboard,
     "tales": tales,
@@ -564,6 +607,9 @@ LOGS: dict[str, Callable[[Path], None]] = {
     "openhands-index": openhands_index,
     "openhands": openhands,
     "swe-agent": swe_agent,
+    "swebench-reports": swebench_reports,
+    "verifiers": verifiers,
+    "promptfoo": promptfoo,
     "swebench": swebench,
     "terminal-bench": terminal_bench,
     "harbor": harbor,

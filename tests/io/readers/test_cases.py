@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from reader_logs import put, terminal_trial
+from reader_logs import Read, log, put, terminal_trial
 
 import torchpref as tp
 from torchpref.errors import DataError, UsageError
@@ -118,6 +118,26 @@ def test_a_crash_of_the_agent_is_its_failure() -> None:
     logs = CASES / "18-agent-failures-excluded/results"
     assert rates(logs) == {"crashing + m": (5, 60.0), "steady + m": (5, 60.0)}
     assert "agent_failures" in kinds(logs)
+
+
+@collected
+@pytest.mark.parametrize(
+    ("part", "right"),
+    [
+        ("run_reports", {"alpha": (5, 60.0), "beta": (5, 40.0)}),
+        ("logs", {"alpha": (3, 100.0), "beta": (3, 66.7)}),
+        ("experiments", {"2026_a": (3, 66.7), "2026_b": (3, 33.3)}),
+    ],
+)
+def test_evaluation_reports_alone(part: str, right: dict[str, tuple[int, float]]) -> None:
+    assert rates(CASES / "15-swebench-evaluation-report-alone" / part) == right
+
+
+@collected
+def test_results_of_verifiers() -> None:
+    runs = tp.read(CASES / "16-verifiers-results/evals")
+    assert rates(CASES / "16-verifiers-results/evals") == {"m1": (4, 75.0), "m2": (4, 25.0)}
+    assert set(runs.clocks) == {"turns", "tokens", "seconds"}
 
 
 # ------------------------------------------------------------------------------------- the same kinds in other formats
@@ -291,3 +311,19 @@ def test_samples_with_nan_and_words_in_one_log(tmp_path: Path) -> None:
     )
     assert rates(tmp_path, scorer="m.ok") == {"m": (2, 50.0)}
     assert json.loads((tmp_path / "a.json").read_text())["samples"]
+
+
+def test_new_formats_by_hand(tmp_path: Path) -> None:
+    reports = Read(log("swebench-reports", tmp_path / "a"))
+    assert reports.cells("alpha", "p-2", "return") == (0.0,) and reports.cells("alpha", "p-3", "return") == (None,)
+    assert reports.cells("beta", "p-0", "return") == (1 / 3,) and "gpt-4.1" in reports.systems
+    rollouts = Read(log("verifiers", tmp_path / "b"))
+    assert rollouts.cells("m1", "0", "score", "turns", "tokens", "seconds", trial=1, benchmark="env") == (
+        0.5,
+        3,
+        120,
+        1.5,
+    )
+    tests = Read(log("promptfoo", tmp_path / "c"))
+    assert tests.cells("x:m1", "0", "success", "seconds", "tokens", "cost") == (1.0, 1.25, 30.0, 0.25)
+    assert tests.cells("x:m2", "0", "success") == (None,) and tests.findings["results_with_errors"].count == 1

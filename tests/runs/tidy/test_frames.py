@@ -105,8 +105,8 @@ def test_pandas_without_pyarrow() -> None:
 
 
 def test_a_frame_and_its_columns_are_named_in_messages() -> None:
-    frame = pd.DataFrame({"model": ["a"], "instance": ["x"], "won": [1]})
-    with pytest.raises(DataError, match=r"the frame: there is no column 'system'.*instance, model, won"):
+    frame = pd.DataFrame({"maker": ["a"], "instance": ["x"], "won": [1]})
+    with pytest.raises(DataError, match=r"the frame: there is no column 'system'.*instance, maker, won"):
         Trajectories.from_frame(frame)
     twice = pd.DataFrame([["a", "b", "x", 1]], columns=["system", "system", "instance", "success"])
     with pytest.raises(DataError, match="'system' stands twice"):

@@ -234,15 +234,17 @@ def test_empty_clock_cells_are_unknown_times() -> None:
 
 
 def test_values_outside_are_clipped_and_counted() -> None:
-    runs = from_frame({"system": ["a", "b"], "instance": ["x", "x"], "return": [[1.5, 1.2], [-0.5, 1.0000001]]})
+    runs = from_frame(
+        {"system": ["a", "b"], "instance": ["x", "x"], "return": [[1.5, 1.2], [-0.5, 1.0000001]]}, clip=True
+    )
     assert runs.returns.flatten().tolist() == [1_000_000, 1_000_000, 0, 1_000_000]
     assert kinds(runs) == {"returns_above_one": 2, "returns_below_zero": 1, "returns_falling": 1}
     assert finding(runs, "returns_above_one").systems == ("a",)
     huge = from_frame(
-        {"system": ["a", "b"], "instance": ["x"] * 2, "score": [1e305, -1e305], "max_score": [1e-300] * 2}
+        {"system": ["a", "b"], "instance": ["x"] * 2, "score": [1e305, -1e305], "max_score": [1e-300] * 2}, clip=True
     )
     assert huge.returns.flatten().tolist() == [1_000_000, 0]
-    barely = from_frame({"system": ["a"], "instance": ["x"], "return": [1.000002], "cost": [1]})
+    barely = from_frame({"system": ["a"], "instance": ["x"], "return": [1.000002], "cost": [1]}, clip=True)
     assert kinds(barely) == {"returns_above_one": 1}
     assert finding(runs, "returns_below_zero").examples == ("row 2",)
 

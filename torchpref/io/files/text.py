@@ -2,12 +2,22 @@
 
 from __future__ import annotations
 
+import bz2
+import io
+import lzma
+import zipfile
 import zlib
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
-from torchpref.errors import DataError, UsageError
+from torchpref.errors import DataError, MissingExtraError, UsageError
 
 GZIP = b"\x1f\x8b"
+BZIP, XZ, ZSTD, ZIP = b"BZh", b"\xfd7zXZ", b"\x28\xb5\x2f\xfd", b"PK\x03\x04"
+#: Beginnings of compressed files that are unpacked, and the endings of their names.
+PACKED = (GZIP, BZIP, XZ, ZSTD, ZIP)
+PACKED_ENDINGS = (".gz", ".bz2", ".xz", ".zst", ".zip")
 #: Text of more bytes than this is not unpacked into memory.
 MOST_BYTES = 8 << 30
 #: Unpacked text of more than ``BOMB_BYTES`` that grew more than this many times is taken for an archive bomb.
@@ -17,11 +27,7 @@ _CHUNK = 1 << 22
 _UTF16 = (b"\xff\xfe", b"\xfe\xff")
 #: Beginnings of files that are no tables of text, and what to do about them.
 _FOREIGN = {
-    b"PK\x03\x04": "a zip archive or a spreadsheet; save the table as CSV, or unpack it",
-    b"BZh": "compressed with bzip2; unpack it first (bunzip2), or use gzip",
-    b"\xfd7zXZ": "compressed with xz; unpack it first (unxz), or use gzip",
-    b"\x28\xb5\x2f\xfd": "compressed with zstd; unpack it first (unzstd), or use gzip",
-    b"SQLite format 3": "an SQLite database; export the table as CSV",
+    b"SQLite format 3": "an SQLite database; export the table: sqlite3 -header -csv {path} 'SELECT * FROM runs' > runs.csv",
     b"\x89HDF": "an HDF5 file; save the table as Parquet",
     b"%PDF": "a PDF document; give the table as CSV",
     b"\x80\x02": "a pickle, which runs code when it is loaded; save the table as Parquet",
@@ -29,8 +35,13 @@ _FOREIGN = {
     b"\x80\x04": "a pickle, which runs code when it is loaded; save the table as Parquet",
     b"\x80\x05": "a pickle, which runs code when it is loaded; save the table as Parquet",
     b"\x93NUMPY": "a NumPy array; pass it to torchpref.Trajectories, or save a table",
-    b"\xd0\xcf\x11\xe0": "a spreadsheet; save the table as CSV",
+    b"\xd0\xcf\x11\xe0": "a spreadsheet of the old kind; save the table as CSV or .xlsx",
 }
+_DUCKDB = "a DuckDB database; export the table: duckdb {path} \"COPY runs TO 'runs.parquet'\""
+
+
+class NoTableError(DataError):
+    """A file that holds no table, as opposed to a damaged one."""
 
 
 def read_text(path: Path, encoding: str | None = None) -> bytes:
@@ -52,6 +63,8 @@ def read_text(path: Path, encoding: str | None = None) -> bytes:
         raise DataError(f"{path}: cannot be read ({error.strerror or error})") from error
     if data.startswith(GZIP):
         data = _unpack(data, path)
+    elif data.startswith(PACKED):
+        data = unpacked(data, path)
     if not data or data.isspace():
         raise DataError(f"{path}: the file is empty")
     refuse_foreign(path, data[:16])
@@ -60,9 +73,11 @@ def read_text(path: Path, encoding: str | None = None) -> bytes:
 
 def refuse_foreign(path: Path, head: bytes) -> None:
     """Raise DataError for the beginning of a file that is known to be no table."""
+    if head[8:12] == b"DUCK":
+        raise NoTableError(f"{path}: not a table but {_DUCKDB.format(path=path)}")
     for magic, what in _FOREIGN.items():
         if head.startswith(magic):
-            raise DataError(f"{path}: not a table but {what}")
+            raise NoTableError(f"{path}: not a table but {what.format(path=path)}")
 
 
 def _unpack(data: bytes, path: Path) -> bytes:
@@ -88,6 +103,94 @@ def _unpack(data: bytes, path: Path) -> bytes:
     except zlib.error as error:
         raise DataError(f"{path}: a damaged gzip file ({error}); copy it again") from error
     return b"".join(parts)
+
+
+def unpacked(data: bytes, path: Path) -> bytes:
+    """What a file packed with bzip2, xz or zstd holds, or the one table in a zip archive.
+
+    Raises:
+        DataError: it is damaged, an archive bomb, or an archive of several files.
+        MissingExtraError: it is packed with zstd, and ``zstandard`` is not installed.
+    """
+    damaged: tuple[type[Exception], ...] = (
+        OSError,
+        EOFError,
+        ValueError,
+        lzma.LZMAError,
+        zipfile.BadZipFile,
+        RuntimeError,
+    )
+    open_packed: Callable[[], Any]
+    if data.startswith(ZIP):
+        return _member(data, path)
+    if data.startswith(ZSTD):
+        try:
+            import zstandard
+        except ImportError as error:
+            raise MissingExtraError("zstandard", "inspect") from error
+        damaged = (*damaged, zstandard.ZstdError)
+
+        def open_packed() -> Any:
+            return zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
+                io.BytesIO(data), read_across_frames=True
+            )
+    elif data.startswith(BZIP):
+
+        def open_packed() -> Any:
+            return bz2.BZ2File(io.BytesIO(data))
+    else:
+
+        def open_packed() -> Any:
+            return lzma.LZMAFile(io.BytesIO(data))
+
+    try:
+        with open_packed() as stream:
+            return _bounded(stream, len(data), path)
+    except DataError:
+        raise
+    except damaged as error:
+        raise DataError(f"{path}: a damaged compressed file ({error}); was it cut short? Copy it again") from error
+
+
+def _member(data: bytes, path: Path) -> bytes:
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            names = [
+                name for name in archive.namelist() if not name.endswith("/") and not name.startswith(("__MACOSX", "."))
+            ]
+            if len(names) != 1:
+                raise NoTableError(
+                    f"{path}: not a table but an archive of {len(names)} files; unpack it, and name the folder"
+                )
+            with archive.open(names[0]) as stream:
+                return _bounded(stream, len(data), path)
+    except DataError:
+        raise
+    except (OSError, EOFError, ValueError, zipfile.BadZipFile, RuntimeError, NotImplementedError, zlib.error) as error:
+        raise DataError(f"{path}: a damaged zip archive ({error}); copy it again") from error
+
+
+def _bounded(stream: Any, packed: int, path: Path) -> bytes:
+    parts: list[bytes] = []
+    total = 0
+    while part := stream.read(_CHUNK):
+        parts.append(part)
+        total += len(part)
+        if total > MOST_BYTES or (total > BOMB_BYTES and total > BOMB_RATIO * packed):
+            raise DataError(
+                f"{path}: {packed:,} bytes unpack to more than {total:,}, which is refused as an archive bomb; "
+                "unpack the file yourself if it is what it seems"
+            )
+    return b"".join(parts)
+
+
+def is_workbook(path: Path) -> bool:
+    """Whether a zip archive is an Excel workbook."""
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return "xl/workbook.xml" in archive.namelist()
+    except (OSError, zipfile.BadZipFile, ValueError):
+        return False
 
 
 def _utf8(data: bytes, path: Path, encoding: str | None) -> bytes:

@@ -13,8 +13,9 @@ import polars as pl
 
 from torchpref.errors import DataError
 from torchpref.io.tables.json_value import parse
-from torchpref.runs.tidy.records import from_records
-from torchpref.runs.tidy.schema import CLOCKS, PREFIXES, REFERENCE, VALUES, is_tidy
+from torchpref.runs.tidy.recognise import may_be_used
+from torchpref.runs.tidy.records import flat, from_records
+from torchpref.runs.tidy.schema import CLOCKS, PREFIXES, REFERENCE, VALUES
 
 #: Bytes of which the types of columns are inferred; a file of fewer is inferred as a whole.
 SAMPLE_BYTES = 1 << 21
@@ -54,6 +55,10 @@ class LinesTable:
             sample = data[: data.rfind(b"\n", 0, SAMPLE_BYTES) + 1]
             try:
                 schema = dict(pl.read_ndjson(io.BytesIO(sample), infer_schema_length=None).schema)
+                if any(isinstance(kind, pl.Struct) for kind in schema.values()) and any(
+                    "." in name for name in mentioned
+                ):
+                    schema = {}  # a field of an object is wanted
             except (pl.exceptions.PolarsError, OverflowError):
                 schema = {}
             if schema and not _appear(data, [name for name in mentioned if name not in schema]):
@@ -83,6 +88,17 @@ class LinesTable:
         return f"{self.path}, row {row + 1}"
 
 
+def unnested(frame: pl.DataFrame) -> pl.DataFrame:
+    """A frame with the fields of the objects in it under dotted names."""
+    while structs := [name for name, kind in frame.schema.items() if isinstance(kind, pl.Struct) and kind.fields]:
+        for name in structs:
+            fields = frame[name].struct.unnest()
+            fields.columns = [f"{name}.{field}" for field in fields.columns]
+            fresh = [field for field in fields.columns if field not in frame.columns]
+            frame = frame.drop(name).hstack(fields.select(fresh))
+    return frame
+
+
 def is_lines(data: bytes) -> bool:
     """Whether text that begins with ``{`` is one object per line, and not one object of columns."""
     data = data.lstrip()
@@ -96,6 +112,8 @@ def is_lines(data: bytes) -> bool:
         nested = all(isinstance(cell, list | dict) for cell in row.values())
         alone = end < 0 or data[end:].isspace()
         return not (row and nested and alone)
+    if first == b"{":  # an object over several lines
+        return False
     # a last line that was cut short, after others or alone
     return end < 0 or data[end:].isspace() or b"}\n{" in data.replace(b"\r", b"")
 
@@ -128,6 +146,7 @@ def _whole(path: Path, data: bytes, mentioned: Collection[str]) -> tuple[pl.Data
     """All columns inferred from all lines, or those mentioned, line by line, where polars cannot read them."""
     try:
         frame = pl.read_ndjson(io.BytesIO(data), infer_schema_length=None)
+        frame = unnested(frame)
         return frame, tuple(frame.columns)
     except (pl.exceptions.PolarsError, OverflowError):
         pass  # NaN, lists among numbers, damage: with our own errors
@@ -139,6 +158,7 @@ def _whole(path: Path, data: bytes, mentioned: Collection[str]) -> tuple[pl.Data
             if not isinstance(record, dict):
                 shown = str(record)[:40]
                 raise DataError(f"{path}, line {number}: {shown!r} is no JSON object; give one object per line")
+            record = flat(record)
             names |= dict.fromkeys(record)
-            records.append({name: record[name] for name in record if name in mentioned or is_tidy(name)})
+            records.append({name: record[name] for name in record if name in mentioned or may_be_used(name)})
     return from_records(records), tuple(names)

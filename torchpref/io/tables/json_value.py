@@ -12,10 +12,17 @@ from typing import Any
 import polars as pl
 
 from torchpref.errors import DataError
+from torchpref.io.files.text import NoTableError
+from torchpref.runs.tidy.recognise import may_be_used
 from torchpref.runs.tidy.records import from_records, series
 
 #: The escape of half a character, which Python takes alone and no text file can hold.
 _SURROGATE = re.compile(r"\\u[dD][89a-fA-F]")
+
+
+#: The column of keys, where an object holds a row under each.
+KEY = "@key"
+_AGAIN = re.compile(r"\}\s*\{")
 
 
 @dataclass(frozen=True)
@@ -48,11 +55,39 @@ class JsonTable:
         """
         if data.lstrip()[:1] == b"[":
             return cls(_rows(path, _whole(path, data)), lambda row: f"{path}, record {row + 1}")
-        return cls(_object(path, _whole(path, data)), lambda row: f"{path}, record {row + 1}")
+        value = _whole(path, data)
+        frame = _rows(path, value) if isinstance(value, list) else _object(path, value)
+        return cls(frame, lambda row: f"{path}, record {row + 1}")
 
 
 def _whole(path: Path, data: bytes) -> Any:
-    return parse(data.decode(), str(path))
+    """The value in a file; several objects that follow each other are a list."""
+    text = data.decode()
+    if text.lstrip()[:1] == "{" and "}" in text and _AGAIN.search(text):
+        from torchpref.io.files.documents import read_stream
+
+        return [value for _, value in read_stream(path)] if not _is_one(text) else parse(text, str(path))
+    return parse(text, str(path))
+
+
+def _is_one(text: str) -> bool:
+    try:
+        json.loads(text)
+    except json.JSONDecodeError as error:
+        return "Extra data" not in error.msg
+    except (ValueError, RecursionError):
+        pass
+    return True
+
+
+def _is_keyed(value: dict[str, dict[str, Any]]) -> bool:
+    """Whether an object holds a row under each key, as opposed to a column: the keys within say which."""
+    return not any(map(may_be_used, value)) and any(may_be_used(name) for cells in value.values() for name in cells)
+
+
+def _is_row(value: dict[str, Any]) -> bool:
+    """Whether an object is one row: it has a cell of its own under a name that a table may have."""
+    return any(may_be_used(name) for name, cell in value.items() if not isinstance(cell, dict))
 
 
 def parse(text: str, place: str) -> Any:
@@ -101,7 +136,9 @@ def _object(path: Path, value: Any) -> pl.DataFrame:
     for key in ("rows", "records"):
         if isinstance(value.get(key), list) and value[key]:
             return _rows(path, value[key])
-    if value and all(isinstance(cells, dict) for cells in value.values()):
+    if value and all(isinstance(cells, dict) for cells in value.values()) and _is_keyed(value):
+        return from_records([{KEY: key, **cells} for key, cells in value.items()])
+    if value and all(isinstance(cells, dict) and cells for cells in value.values()) and not _is_row(value):
         index = list(dict.fromkeys(key for cells in value.values() for key in cells))
         return from_records([{name: cells.get(key) for name, cells in value.items()} for key in index])
     if value and all(isinstance(cells, list) for cells in value.values()):
@@ -110,9 +147,9 @@ def _object(path: Path, value: Any) -> pl.DataFrame:
             shown = ", ".join(f"{name}: {size}" for name, size in sizes.items())
             raise DataError(f"{path}: the columns are not of one length ({shown}); give as many cells in each")
         return pl.DataFrame([series(name, cells) for name, cells in value.items()])
-    if value and not any(isinstance(cells, dict) for cells in value.values()):
+    if value and (_is_row(value) or not any(isinstance(cells, dict) for cells in value.values())):
         return from_records([value])
-    raise DataError(
+    raise NoTableError(
         f"{path}: a JSON object with the keys {', '.join(list(value)[:12]) or '(none)'} is no table; give a list of objects, "
         "one object per line, or an object of columns"
     )

@@ -13,6 +13,8 @@ import polars as pl
 from torchpref.errors import DataError
 from torchpref.runs.tidy.columns import listed
 
+#: A number with a decimal comma, or a whole one.
+_COMMA = r"^[-+]?(\d+|\d{1,3}(\.\d{3})+)(,\d+)?$"
 SEPARATORS = (",", "\t", ";", "|")
 
 
@@ -45,6 +47,8 @@ class CsvTable:
             data = data.replace(b"\r\n", b"\n").replace(b"\r", b"\n")
         whole = data
         data = whole.lstrip(b"\n")
+        while data.startswith(b"#") and b"\n" in data and not _is_header(data):  # comments above the names
+            data = data[data.find(b"\n") + 1 :].lstrip(b"\n")
         above = whole.count(b"\n", 0, len(whole) - len(data))
         end = data.find(b"\n")
         line = (data if end < 0 else data[:end]).decode()
@@ -81,6 +85,8 @@ class CsvTable:
         frame.columns = [f"{number}" for number in wanted]
         self._refuse_short(frame[f"{last}"])
         frame = frame.select(pl.col(f"{names.index(name)}").alias(name) for name in columns)
+        if self.separator == ";":
+            frame = _with_points(frame)
         blank = b"\n\n" in self.data
         if blank:
             filled = ~frame.select(pl.all_horizontal(pl.all().is_null())).to_series()
@@ -147,6 +153,23 @@ class CsvTable:
         if self.data.count(b'"') % 2:
             return DataError(f"{self.path}, line {last}: a quote that is opened here is not closed; close it")
         return None
+
+
+def _is_header(data: bytes) -> bool:
+    """Whether a first line that begins with ``#`` names columns, as ``#model,task`` does: it has as many as the next."""
+    lines = data.split(b"\n", 2)
+    counts = [max(line.count(each.encode()) for each in SEPARATORS) for line in lines[:2]]
+    return len(counts) < 2 or (counts[0] > 0 and counts[0] == counts[1] and not lines[1].startswith(b"#"))
+
+
+def _with_points(frame: pl.DataFrame) -> pl.DataFrame:
+    """Decimal commas as points, in columns that hold nothing but numbers."""
+    found = []
+    for name in frame.columns:
+        cells = frame[name].drop_nulls().str.strip_chars()
+        if len(cells) and cells.str.contains(",").any() and cells.str.contains(_COMMA).all():
+            found.append(pl.col(name).str.replace_all(".", "", literal=True).str.replace(",", ".", literal=True))
+    return frame.with_columns(found)
 
 
 def _first_record(data: bytes) -> str:

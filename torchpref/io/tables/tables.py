@@ -12,20 +12,35 @@ from urllib.parse import unquote
 
 import polars as pl
 
-from torchpref.errors import DataError
+from torchpref.errors import DataError, MissingExtraError
 from torchpref.io.files.source import Source
-from torchpref.io.files.text import GZIP, read_text, refuse_foreign
+from torchpref.io.files.text import PACKED, PACKED_ENDINGS, NoTableError, is_workbook, read_text, refuse_foreign
 from torchpref.io.tables.json_lines import LinesTable, is_lines
-from torchpref.io.tables.json_value import JsonTable
+from torchpref.io.tables.json_value import KEY, JsonTable
 from torchpref.io.tables.separated import CsvTable
 from torchpref.runs.findings import Finding
 from torchpref.runs.tidy.columns import listed, needed, rename, value_column
 from torchpref.runs.tidy.places import FILE, FOLDER, part_of, place_words
+from torchpref.runs.tidy.recognise import SEEDS, ask_for_seed, may_be_used, plain, recognise, with_units
 from torchpref.runs.tidy.schema import COLUMNS, PLACE, ROW, Tidy, is_tidy
+from torchpref.runs.tidy.twins import without_twin
 from torchpref.runs.tidy.where import Condition, filter_rows
 
 #: Files in a folder that are tried as tables; a file that is named by itself is always tried.
-SUFFIXES = (".csv", ".tsv", ".tab", ".jsonl", ".ndjson", ".json", ".parquet", ".pq", ".arrow", ".feather", ".ipc")
+SUFFIXES = (
+    ".csv",
+    ".tsv",
+    ".tab",
+    ".jsonl",
+    ".ndjson",
+    ".json",
+    ".parquet",
+    ".pq",
+    ".arrow",
+    ".feather",
+    ".ipc",
+    ".xlsx",
+)
 #: What a file's rows are called where the user named their system.
 NAMED = "@name"
 
@@ -48,6 +63,19 @@ class ColumnarTable:
     path: Path
     columns: tuple[str, ...]
     load: Callable[..., pl.DataFrame]
+
+    @classmethod
+    def workbook(cls, path: Path) -> ColumnarTable:
+        """The first sheet of an Excel workbook."""
+        try:
+            frame = pl.read_excel(path)
+        except ImportError as error:
+            raise MissingExtraError("fastexcel", "excel") from error
+        except Exception as error:  # a damaged workbook fails in many ways inside its reader
+            raise DataError(
+                f"{path}: the workbook cannot be read ({str(error)[:120]}); save the sheet as CSV"
+            ) from error
+        return cls(path, tuple(frame.columns), lambda _, columns: frame.select(columns))
 
     def read(self, columns: Sequence[str]) -> tuple[pl.DataFrame, Callable[[int], str]]:
         """Some of its columns, and what says where a row stands."""
@@ -76,8 +104,10 @@ def open_table(source: Source, encoding: str | None = None, mentioned: Collectio
             return ColumnarTable(path, tuple(pl.read_ipc_stream(path, n_rows=0).columns), pl.read_ipc_stream)
     except (pl.exceptions.PolarsError, pl.exceptions.PanicException, OSError) as error:
         raise _damaged(path, error) from error
-    if not head.startswith(GZIP):
+    if not head.startswith(PACKED):
         refuse_foreign(path, head[:16])
+    if head.startswith(b"PK\x03\x04") and is_workbook(path):
+        return ColumnarTable.workbook(path)
     data = read_text(path, encoding)
     if data.lstrip()[:1] in (b"{", b"["):
         if data.lstrip()[:1] == b"{" and is_lines(data):
@@ -126,21 +156,27 @@ def read_tables(
     words = [FILE, FOLDER, *place_words([*mapping.values(), *(column for column, _, _ in conditions)])]
     mentioned = {*COLUMNS, *(column for column, _, _ in conditions), *mapping.values()}
     mentioned |= {part.strip() for source in mapping.values() for part in source.split("+")}
-    opened = [(source, open_table(source, encoding, mentioned)) for source in chosen]
+    opened, skipped = _opened(chosen, encoding, mentioned)
+    left_out = (*left_out, *skipped)
     extra = {id(source): _extra_columns(source, table.columns, words) for source, table in opened}
     available = list(dict.fromkeys(itertools.chain(*(table.columns for _, table in opened), *extra.values())))
     place = str(chosen[0].path) if len(chosen) == 1 else f"{chosen[0].path} and {len(chosen) - 1} more"
+    known = recognise(available, mapping, place, named=named)
+    mapping = known.mapping
     if named and "system" not in {*mapping, *available}:
         mapping = {**mapping, "system": NAMED}
         available.append(NAMED)
     own_names = list(dict.fromkeys(itertools.chain(*(table.columns for _, table in opened))))
+    if "instance" not in {*mapping, *available} and KEY in available:
+        mapping = {**mapping, "instance": KEY}
     try:
         wanted = needed(mapping, available, place)
-        value_column({*mapping, *filter(is_tidy, available)}, mapping, own_names, place)
+        value_column(without_twin({*mapping, *filter(is_tidy, available)}), mapping, own_names, place)
     except DataError as error:
         raise DataError(f"{error}{_unnamed(own_names)}{hint}") from error
     own = [condition for condition in conditions if condition[0] in available]
-    wanted = list(dict.fromkeys([*wanted, *(column for column, _, _ in own)]))
+    seeds = [name for name in available if plain(name) in SEEDS]
+    wanted = list(dict.fromkeys([*wanted, *(column for column, _, _ in own), *seeds]))
 
     frames, locators, starts = [], [], []
     total = 0
@@ -166,13 +202,42 @@ def read_tables(
         raise DataError(f"{place}: there are column names but no rows; give at least one run")
     rows = filter_rows(rows, own, place)
     others = [condition for condition in conditions if condition[0] not in available]
-    tidy = rename(rows, mapping, place)
+    tidy = with_units(rename(rows, mapping, place), known.found)
+    ask_for_seed(rows, tidy, mapping, place)
     unknown = [condition for condition in others if condition[0] not in tidy.columns]
     if unknown:
         filter_rows(pl.DataFrame(schema=available), unknown, place)
     tidy = filter_rows(tidy, others, place)
     _refuse_lacking(opened, extra, mapping, tidy.columns, available)
-    return Tidy(tidy, left_out, locate_row, mapping, place, tuple(own_names))
+    return Tidy(tidy, (*left_out, *known.findings()), locate_row, mapping, place, tuple(own_names))
+
+
+def _opened(
+    sources: Sequence[Source], encoding: str | None, mentioned: Collection[str]
+) -> tuple[list[tuple[Source, Opened]], tuple[Finding, ...]]:
+    """The tables among some files; in a folder, files that turn out to be none are left out if others are tables."""
+    opened: list[tuple[Source, Opened]] = []
+    others: list[tuple[Source, NoTableError]] = []
+    for source in sources:
+        try:
+            opened.append((source, open_table(source, encoding, mentioned)))
+        except NoTableError as error:
+            if source.root in (None, source.path):
+                raise
+            others.append((source, error))
+    if not opened:
+        raise others[0][1]
+    useful = [any(map(may_be_used, table.columns)) or bool(mentioned & set(table.columns)) for _, table in opened]
+    if not all(useful) and any(useful):
+        for (source, table), good in zip(list(opened), useful, strict=True):
+            if not good and source.root not in (None, source.path):
+                opened.remove((source, table))
+                others.append((source, NoTableError(str(source.path))))
+    if not others:
+        return opened, ()
+    examples = tuple(str(source.path) for source, _ in others[:5])
+    message = "files in the folder that hold no table like the others were left out; files"
+    return opened, (Finding("files_left_out", "warning", len(others), message, (), examples),)
 
 
 def _chosen(sources: Sequence[Source]) -> tuple[list[Source], tuple[Finding, ...]]:
@@ -180,7 +245,9 @@ def _chosen(sources: Sequence[Source]) -> tuple[list[Source], tuple[Finding, ...
     chosen: list[Source] = []
     others: list[Source] = []
     for source in sources:
-        name = source.path.name.lower().removesuffix(".gz")
+        name = source.path.name.lower()
+        for ending in PACKED_ENDINGS:
+            name = name.removesuffix(ending)
         is_table = source.root in (None, source.path) or name.endswith(SUFFIXES) or source.head.startswith(b"PAR1")
         (chosen if is_table else others).append(source)
     if not chosen:

@@ -19,6 +19,7 @@ from torchpref.runs.tidy.notes import Notes
 from torchpref.runs.tidy.points import Points, Table
 from torchpref.runs.tidy.schema import BEST, CLOCKS, FAMILIES, REFERENCE, Tidy
 from torchpref.runs.tidy.ticks import ticks
+from torchpref.runs.tidy.twins import settled_twin
 from torchpref.runs.units import LARGEST_TICK, PREFERRED_CLOCKS, UNKNOWN, ZeroTime, default_resolution, ticks_per_unit
 
 Missing = Literal["exclude", "failure"]
@@ -36,6 +37,7 @@ def build(
     zero_time: ZeroTime = "unknown",
     resolution: Mapping[str, float] | None = None,
     missing: Missing = "exclude",
+    clip: bool = False,
 ) -> dict[str, Any]:
     """The arguments of :meth:`torchpref.Trajectories.from_integers` from tidy rows in any order and layout.
 
@@ -47,6 +49,7 @@ def build(
         resolution: size of a tick per clock, in the clock's unit.
         missing: ``"exclude"`` leaves out runs that are missing or have no known outcome; ``"failure"`` makes them runs
             that reached nothing. A system that has no row at all in a benchmark did not take part in it.
+        clip: whether returns above 1 count as 1; an error otherwise.
 
     Raises:
         DataError: a cell that cannot be used; the message names its place, its value and the remedy.
@@ -57,6 +60,7 @@ def build(
     if not tidy.frame.height:
         raise DataError(f"{tidy.place}: there are no rows; give a table with at least one run")
     notes = Notes(strict, tidy.locate)
+    tidy = settled_twin(tidy)
     points = all_points(tidy, notes, clock)
     if clock is not None and clock not in points.clocks:
         raise UsageError(
@@ -72,7 +76,7 @@ def build(
         )
     default = clock or _usable_clock(points)
     sizes = {name: (resolution or {}).get(name, default_resolution(name)) for name in points.clocks}
-    reached = levels(points, notes)
+    reached = levels(points, notes, clip=clip)
     times = {name: ticks(points, name, size, notes) for name, size in sizes.items()}
     _note_unknown(points, missing, notes)
     points, reached, times = _condensed(points, reached, times, notes)

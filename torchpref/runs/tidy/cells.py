@@ -1,7 +1,8 @@
 """What a cell says: names, numbers, yes or no, and lists, by rules of our own rather than by guessing types.
 
 Files are read as text where the format has no types, so ``007`` stays a name and a column may mix ``1``, ``1.5`` and
-``True``. A cell is empty where it holds nothing, blanks, or one of ``null``, ``None``, ``NA``, ``N/A``, ``<NA>``.
+``True``. A cell is empty where it holds nothing, blanks, or one of ``null``, ``None``, ``NA``, ``N/A``, ``<NA>``, ``-``,
+``unknown``, ``skipped``.
 """
 
 from __future__ import annotations
@@ -14,13 +15,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from torchpref.errors import DataError
+from torchpref.runs.tidy.durations import amount_of
 
 if TYPE_CHECKING:
     import polars
 
-EMPTY_WORDS = ("", "null", "none", "na", "n/a", "<na>")
-TRUE_WORDS = ("true", "t", "yes", "y", "pass", "passed", "success")
-FALSE_WORDS = ("false", "f", "no", "n", "fail", "failed", "failure")
+EMPTY_WORDS = ("", "null", "none", "na", "n/a", "<na>", "-", "unknown", "skipped")
+TRUE_WORDS = ("true", "t", "yes", "y", "pass", "passed", "success", "succeeded", "solved", "resolved", "correct")
+#: A run that ran out of time is a failure of the agent.
+FALSE_WORDS = (
+    "false", "f", "no", "n", "fail", "failed", "failure", "unsolved", "unresolved", "incorrect", "wrong", "timeout",
+    "timed out", "timed_out",
+)  # fmt: skip
+#: Outcomes that are none: what broke was not the agent, or nobody knows.
+NO_OUTCOME = ("nan", "error", "errored", "cancelled", "canceled", "aborted", "invalid")
 #: Cells of a text column that hold a list: ``[1, 2]`` or numbers with blanks between them.
 LIST_CELL = r"^\s*\[.*\]\s*$|^\s*[-+0-9.][-+0-9.eE]*(\s+|;\s*|,\s+)[-+0-9.][-+0-9.eE\s;,]*$"
 _MARK = r"[\[\](),;\"']"
@@ -140,7 +148,12 @@ def _slow_numbers(column: Column, unread: polars.Series, words: bool) -> tuple[N
     text = column.cells.cast(pl.String).filter(unread).str.strip_chars()
     lower = text.str.to_lowercase()
     value = text.cast(pl.Float64, strict=False)
-    known = value.is_not_null() | lower.is_in(EMPTY_WORDS)
+    other = value.is_null()
+    if other.any():
+        meant = {each: amount_of(each, column.name) for each in text.filter(other).unique().to_list()}
+        said = text.replace_strict(meant, default=None, return_dtype=pl.Float64)
+        value = value.fill_null(said)
+    known = value.is_not_null() | lower.is_in([*EMPTY_WORDS, *(NO_OUTCOME if words else ())])
     if words:
         meaning = {**dict.fromkeys(TRUE_WORDS, 1.0), **dict.fromkeys(FALSE_WORDS, 0.0)}
         said = lower.replace_strict(meaning, default=None, return_dtype=pl.Float64)
@@ -148,8 +161,17 @@ def _slow_numbers(column: Column, unread: polars.Series, words: bool) -> tuple[N
         known = known | said.is_not_null()
     if not known.all():
         position = int(unread.arg_true()[_first(~known)])
-        raise column.refuse(position, "which is no number", _remedy(str(column.cells[position]).strip()))
+        shown = str(column.cells[position]).strip()
+        if words and column.name != "return" and shown[:1].isalpha():
+            raise column.refuse(position, "a word that is not known", _WORDS_REMEDY)
+        raise column.refuse(position, "which is no number", _remedy(shown))
     return value.to_numpy(), value.is_nan().fill_null(False).to_numpy()
+
+
+_WORDS_REMEDY = (
+    f"write success as 1, {', '.join(TRUE_WORDS)}; failure as 0, {', '.join(FALSE_WORDS)}; an outcome that is not known as an "
+    f"empty cell, {', '.join(filter(None, EMPTY_WORDS))}, {', '.join(NO_OUTCOME)}"
+)
 
 
 def _remedy(text: str) -> str:
@@ -175,7 +197,7 @@ def yes_or_no(column: Column) -> NDArray[np.float64]:
         cells = cells.cast(pl.String)
     if cells.dtype == pl.Boolean:
         return cells.cast(pl.Float64).to_numpy().astype(np.float64, copy=False)
-    result = numbers(Column(column.name, cells, column.rows, column.locate), words=True, refuse_nan=True)
+    result = numbers(Column(column.name, cells, column.rows, column.locate), words=True)
     odd = ~np.isnan(result) & (result != 0) & (result != 1)
     if odd.any():
         remedy = "map a column with parts of success to return (in [0, 1]) or to score with max_score"

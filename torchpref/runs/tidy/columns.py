@@ -73,6 +73,8 @@ def sources_of(name: str, source: str, available: Sequence[str], where: str) -> 
         return [source]
     if name == "max_score" and _is_number(source):
         return []
+    if name in CLOCKS and (ends := _difference(source, available)):
+        return list(ends)
     parts = [part.strip() for part in source.split("+")]
     for part in parts:
         if part not in available:
@@ -84,6 +86,15 @@ def sources_of(name: str, source: str, available: Sequence[str], where: str) -> 
         joined = ", ".join((*NAMES, FAMILIES))
         raise UsageError(f"columns: {name}={source} joins columns, but only names can be joined ({joined})")
     return parts
+
+
+def _difference(source: str, available: Collection[str]) -> tuple[str, str] | None:
+    """The two columns of ``END-START``; None where no column names stand on both sides of a minus."""
+    if source in available:
+        return None
+    places = [at for at, letter in enumerate(source) if letter == "-"]
+    pairs = [(source[:at].strip(), source[at + 1 :].strip()) for at in places]
+    return next(((end, start) for end, start in pairs if end in available and start in available), None)
 
 
 def needed(mapping: Mapping[str, str], available: Sequence[str], where: str) -> list[str]:
@@ -107,7 +118,10 @@ def rename(frame: polars.DataFrame, mapping: Mapping[str, str], where: str) -> p
     for name in dict.fromkeys([*COLUMNS, *mapping, *filter(is_tidy, available)]):
         if name in mapping:
             parts = sources_of(name, mapping[name], available, where)
-            if not parts:
+            ends = _difference(mapping[name], available) if name in CLOCKS else None
+            if ends is not None:
+                expressions.append(_elapsed(frame, *ends, name, where))
+            elif not parts:
                 expressions.append(pl.lit(float(mapping[name])).alias(name))
             elif len(parts) == 1:
                 expressions.append(pl.col(parts[0]).alias(name))
@@ -123,7 +137,35 @@ def rename(frame: polars.DataFrame, mapping: Mapping[str, str], where: str) -> p
     return frame.select(expressions)
 
 
-def value_column(names: Collection[str], mapped: Collection[str], available: Sequence[str], place: str) -> str:
+def _elapsed(frame: polars.DataFrame, end: str, start: str, name: str, where: str) -> polars.Series:
+    """Seconds between two columns of time stamps or numbers; a negative length is not known."""
+    import polars as pl
+
+    from torchpref.runs.tidy.cells import EMPTY_WORDS
+    from torchpref.runs.tidy.durations import moment_of
+
+    def moments(column: str) -> list[float | None]:
+        cells = frame[column]
+        if cells.dtype.is_temporal():
+            cells = cells.cast(pl.Datetime("us")).cast(pl.Int64) / 1e6
+        found: list[float | None] = []
+        for cell in cells.to_list():
+            text = "" if cell is None else str(cell).strip()
+            value = None if text.lower() in EMPTY_WORDS else moment_of(text)
+            if value is None and text.lower() not in EMPTY_WORDS and text.lower() != "nan":
+                raise DataError(
+                    f"{where}: {text[:40]!r} in the column {column!r} is neither a time stamp nor a number, as "
+                    f"{name}={end}-{start} needs; write time stamps like 2026-01-31T12:00:00"
+                )
+            found.append(value)
+        return found
+
+    pairs = zip(moments(end), moments(start), strict=True)
+    lengths = [None if last is None or first is None else round(last - first, 6) for last, first in pairs]
+    return pl.Series(name, [None if length is None or length < 0 else length for length in lengths], dtype=pl.Float64)
+
+
+def value_column(names: Collection[str], mapped: Mapping[str, str], available: Sequence[str], place: str) -> str:
     """The column of a tidy table that says what was reached.
 
     Args:
@@ -135,29 +177,32 @@ def value_column(names: Collection[str], mapped: Collection[str], available: Seq
     Raises:
         DataError: there is none, there are two, or a column that belongs to it is missing; the columns are listed.
     """
-    for name in ("system", "instance"):
-        if name not in names:
-            raise DataError(
-                f"{place}: there is no column {name!r}{suggest(name, available)}; the columns are: {listed(available)}; "
-                f"map one with columns, such as {name}=COLUMN"
-            )
+    problems = [
+        f"there is no column {name!r}{suggest(name, available)}" for name in ("system", "instance") if name not in names
+    ]
     values = [name for name in VALUES if name in names]
     chosen = [name for name in values if name in mapped] or values
     if len(chosen) > 1:
         raise DataError(
             f"{place}: there are {len(chosen)} columns that say what was reached ({', '.join(chosen)}), and only one "
-            f"can be used; choose with columns, such as {chosen[0]}={chosen[0]}"
+            f"can be used; choose with columns, such as {chosen[0]}={mapped.get(chosen[0], chosen[0])}"
         )
     if not chosen:
+        problems.append(
+            f"no column says what was reached: one of {', '.join(VALUES)} is needed (return in [0, 1]; score with max_score)"
+        )
+    if problems:
+        from torchpref.runs.tidy.recognise import command
+
         raise DataError(
-            f"{place}: no column says what was reached: one of {', '.join(VALUES)} is needed; the columns are: "
-            f"{listed(available)}; map one with columns, such as return=COLUMN (in [0, 1]), success=COLUMN, or "
-            "score=COLUMN,max_score=COLUMN"
+            f"{place}: {'; '.join(problems)}; the columns are: {listed(available)}; map each with columns, such as: "
+            f"{command(place, mapped, names)}"
         )
     if chosen == ["score"] and "max_score" not in names:
+        column = mapped.get("score", "score")
         raise DataError(
             f"{place}: scores need max_score, the highest score that can be reached; map a column or give a number "
-            "with columns, such as max_score=100, or use return=score if the scores are in [0, 1]"
+            f"with columns, such as score={column},max_score=100, or use return={column} if the scores are in [0, 1]"
         )
     return chosen[0]
 

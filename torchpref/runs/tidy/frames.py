@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from torchpref.errors import DataError, UsageError
 from torchpref.runs.fields import best_times
 from torchpref.runs.tidy.columns import ColumnsLike, needed, parse_columns
+from torchpref.runs.tidy.recognise import ask_for_seed, recognise, with_units
 from torchpref.runs.tidy.schema import BEST, CLOCKS, FAMILIES, OTHER_CLOCK, REFERENCE, Tidy
 from torchpref.runs.tidy.where import WhereLike, parse_where
 from torchpref.runs.units import UNKNOWN, ticks_per_unit
@@ -31,16 +33,45 @@ def fields_of_frame(
     zero_time: ZeroTime,
     resolution: Mapping[str, float] | None,
     missing: Literal["exclude", "failure"],
+    clip: bool = False,
 ) -> dict[str, Any]:
     """The fields of the runs in a table; see :meth:`torchpref.Trajectories.from_frame`."""
     from torchpref.runs.tidy.build import build
     from torchpref.runs.tidy.refine import refine
 
     mapping, conditions = parse_columns(columns), parse_where(where)
+    frame = _as_table(frame)
     wanted = [column for column, _, _ in conditions]
-    tidy = Tidy(_as_polars(frame, mapping, wanted), place="the frame")
-    tidy = refine(tidy, mapping, conditions)
-    return build(tidy, clock=clock, strict=strict, zero_time=zero_time, resolution=resolution, missing=missing)
+    known = recognise(_names_of(frame), mapping, "the frame")
+    table = _as_polars(frame, known.mapping, wanted)
+    tidy = Tidy(table, known.findings(), place="the frame")
+    tidy = refine(tidy, known.mapping, conditions)
+    tidy = replace(tidy, frame=with_units(tidy.frame, known.found))
+    if {"system", "instance"} <= set(tidy.frame.columns) and not conditions:
+        ask_for_seed(table, tidy.frame, known.mapping, "the frame")
+    return build(
+        tidy, clock=clock, strict=strict, zero_time=zero_time, resolution=resolution, missing=missing, clip=clip
+    )
+
+
+def _names_of(frame: Any) -> list[str]:
+    """The names of the columns of a table in memory, as far as they can be seen without reading it."""
+    if isinstance(frame, Mapping):
+        return list(map(str, frame))
+    if isinstance(frame, list | tuple):
+        from torchpref.runs.tidy.records import flat
+
+        return list(dict.fromkeys(name for row in frame if isinstance(row, Mapping) for name in flat(row)))
+    if hasattr(frame, "collect_schema"):
+        names = frame.collect_schema().names()
+    else:
+        names = getattr(frame, "column_names", None)
+        names = getattr(frame, "columns", None) if names is None else names
+    index = [name for name in getattr(getattr(frame, "index", None), "names", ()) if name is not None]
+    try:
+        return [str(name) for name in (*index, *(names if names is not None else ()))]
+    except TypeError:
+        return []
 
 
 def frame_of_fields(runs: Mapping[str, Any]) -> polars.DataFrame:
@@ -128,6 +159,19 @@ def _is_selection(runs: Mapping[str, Any]) -> bool:
     returns, present = runs["returns"], runs["present"]
     own = {clock: best_times(returns, present, ticks) for clock, ticks in runs["times"].items()}
     return any(not torch.equal(ticks, own[clock]) for clock, ticks in runs["best_times"].items())
+
+
+def _as_table(frame: Any) -> Any:
+    """What only a conversion of its own makes a table: a relation of DuckDB, a data set of ``datasets``."""
+    module = type(frame).__module__.partition(".")[0]
+    if module in ("duckdb", "_duckdb") and hasattr(frame, "arrow"):
+        found = frame.arrow()
+        return found.read_all() if hasattr(found, "read_all") else found
+    if module == "datasets":
+        if isinstance(frame, Mapping):
+            raise UsageError(f"a DatasetDict holds several tables ({', '.join(map(str, frame))}); give one of them")
+        return frame.with_format("arrow")[:]
+    return frame
 
 
 def _as_polars(frame: Any, mapping: Mapping[str, str], where: Sequence[str]) -> polars.DataFrame:

@@ -49,8 +49,8 @@ def _from_runs(table: Table) -> Rough:
     """A row per run: one point, what was reached and when; at an unknown time where there is no clock."""
     values = _values(table.column(table.kind))
     clocks = {name: numbers(table.column(source)) for name, source in table.clocks.items()}
-    clocks = clocks or {"steps": np.full(len(values), np.nan)}
     every = np.arange(len(values))
+    clocks = clocks or {"steps": np.full(len(values), np.nan)}
     return Rough(every, np.ones_like(every), every, values, clocks, ~np.isnan(values))
 
 

@@ -12,7 +12,7 @@ from torchpref.runs.tidy.points import Floats, Points
 from torchpref.runs.units import MILLION
 
 
-def levels(points: Points, notes: Notes) -> NDArray[np.int64]:
+def levels(points: Points, notes: Notes, *, clip: bool = False) -> NDArray[np.int64]:
     """The level of each point in millionths, not yet its running maximum.
 
     Raises:
@@ -46,6 +46,8 @@ def levels(points: Points, notes: Notes) -> NDArray[np.int64]:
             values = values / maximum
     with np.errstate(over="ignore"):
         scaled = np.rint(values * MILLION)
+    if not clip and (scaled > MILLION).any():
+        raise _above(points, scaled)
     above = f"returns above 1 were clipped to 1 (the highest is {scaled.max(initial=0) / MILLION:g}); points"
     for kind, mask, what in (
         ("returns_above_one", scaled > MILLION, above),
@@ -55,6 +57,34 @@ def levels(points: Points, notes: Notes) -> NDArray[np.int64]:
     whole = np.clip(scaled, 0, MILLION).astype(np.int64)
     _note_falls(points, run, np.where(empty, np.nan, scaled), notes)
     return whole
+
+
+def _above(points: Points, scaled: Floats) -> DataError:
+    """The error for returns above 1, with what they probably are."""
+    tidy, kind = points.table.tidy, points.table.kind
+    high = scaled > MILLION
+    point = int(high.argmax())
+    most = float(scaled.max()) / MILLION
+    where = f"{tidy.locate(int(points.rows[point]))} ({points.say(int(points.run[point]))})"
+    said = f"{kind} is {points.values[point]:g}"
+    column = tidy.mapped.get(kind, kind)
+    if kind == "return":
+        said += ", above 1"
+        remedy = (
+            f"if 100 is full, use score={column},max_score=100"
+            if 1.5 < most <= 100
+            else f"give the highest score possible: score={column},max_score=COLUMN or a number"
+        )
+    else:
+        given = f"{points.maximum[point]:g}" if points.maximum is not None else "1"
+        said += f", above its max_score {given}" if kind == "score" else f", with which the sum is above {given}"
+        remedy = "give the highest score possible as max_score, a column or a number"
+    if "__place__" in tidy.frame.columns and not tidy.mapped:
+        remedy += " (of logs: --option max_score=NUMBER, where the format has it)"
+    return DataError(
+        f"{where}: {said}; {int(high.sum())} such points, the highest reaches {most:g}; {remedy}; or let them count as 1 with "
+        "--clip (clip=True)"
+    )
 
 
 def running_maximum(run: NDArray[np.int64], values: NDArray[np.int64]) -> NDArray[np.int64]:

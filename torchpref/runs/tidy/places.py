@@ -32,7 +32,7 @@ def part_of(path: str, word: str) -> str | None:
     """The part of a path that a word stands for; None where the path is not that deep."""
     if word == FILE:
         name = PurePath(path).name
-        for packed in (".gz", ".bz2", ".xz", ".zst"):
+        for packed in (".gz", ".bz2", ".xz", ".zst", ".zip"):
             name = name.removesuffix(packed)
         return name.rsplit(".", 1)[0] if "." in name.strip(".") else name
     match = _WORD.fullmatch(word)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import polars as pl
@@ -11,8 +11,24 @@ import polars as pl
 
 def from_records(records: Sequence[dict[str, Any]]) -> pl.DataFrame:
     """Rows as a frame; keys may be missing and types may be mixed, which makes the column text."""
+    records = [flat(record) for record in records]
     names = list(dict.fromkeys(key for record in records for key in record))
     return pl.DataFrame([series(name, [record.get(name) for record in records]) for name in names])
+
+
+def flat(record: Mapping[Any, Any]) -> dict[str, Any]:
+    """A record with the fields of the objects in it under dotted names."""
+    if not any(isinstance(value, dict) for value in record.values()):
+        return record if isinstance(record, dict) else dict(record)
+    found: dict[str, Any] = {}
+    pending: list[tuple[str, Any]] = [(str(name), value) for name, value in reversed(record.items())]
+    while pending:
+        name, value = pending.pop()
+        if isinstance(value, dict) and value:
+            pending.extend((f"{name}.{key}", below) for key, below in reversed(value.items()))
+        else:
+            found.setdefault(name, value)
+    return found
 
 
 def series(name: str, cells: list[Any]) -> pl.Series:

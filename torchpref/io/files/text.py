@@ -7,7 +7,6 @@ import io
 import lzma
 import zipfile
 import zlib
-from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -92,11 +91,7 @@ def _unpack(data: bytes, path: Path) -> bytes:
                 rest = stream.unconsumed_tail
                 parts.append(part)
                 total += len(part)
-                if total > MOST_BYTES or (total > BOMB_BYTES and total > BOMB_RATIO * len(data)):
-                    raise DataError(
-                        f"{path}: {len(data):,} bytes unpack to more than {total:,}, which is refused as an archive bomb; "
-                        "unpack the file yourself if it is what it seems"
-                    )
+                _refuse_bomb(total, len(data), path)
                 if not part and not rest and not stream.eof:
                     raise DataError(f"{path}: the gzip file ends in the middle; was it cut short? Copy it again")
             rest = stream.unused_data
@@ -112,43 +107,16 @@ def unpacked(data: bytes, path: Path) -> bytes:
         DataError: it is damaged, an archive bomb, or an archive of several files.
         MissingExtraError: it is packed with zstd, and ``zstandard`` is not installed.
     """
-    damaged: tuple[type[Exception], ...] = (
-        OSError,
-        EOFError,
-        ValueError,
-        lzma.LZMAError,
-        zipfile.BadZipFile,
-        RuntimeError,
-    )
-    open_packed: Callable[[], Any]
     if data.startswith(ZIP):
         return _member(data, path)
     if data.startswith(ZSTD):
-        try:
-            import zstandard
-        except ImportError as error:
-            raise MissingExtraError("zstandard", "inspect") from error
-        damaged = (*damaged, zstandard.ZstdError)
-
-        def open_packed() -> Any:
-            return zstandard.ZstdDecompressor(max_window_size=1 << 27).stream_reader(
-                io.BytesIO(data), read_across_frames=True
-            )
-    elif data.startswith(BZIP):
-
-        def open_packed() -> Any:
-            return bz2.BZ2File(io.BytesIO(data))
-    else:
-
-        def open_packed() -> Any:
-            return lzma.LZMAFile(io.BytesIO(data))
-
+        return _zstandard(data, path)
     try:
-        with open_packed() as stream:
+        with bz2.BZ2File(io.BytesIO(data)) if data.startswith(BZIP) else lzma.LZMAFile(io.BytesIO(data)) as stream:
             return _bounded(stream, len(data), path)
-    except DataError:
-        raise
-    except damaged as error:
+    except (OSError, EOFError, ValueError, lzma.LZMAError) as error:
+        if isinstance(error, DataError):
+            raise
         raise DataError(f"{path}: a damaged compressed file ({error}); was it cut short? Copy it again") from error
 
 
@@ -170,18 +138,48 @@ def _member(data: bytes, path: Path) -> bytes:
         raise DataError(f"{path}: a damaged zip archive ({error}); copy it again") from error
 
 
+def _zstandard(data: bytes, path: Path) -> bytes:
+    try:
+        import zstandard
+    except ImportError as error:
+        raise MissingExtraError("zstandard", "inspect") from error
+    parts: list[bytes] = []
+    total, rest = 0, data
+    try:
+        while rest.startswith(ZSTD):
+            stream = zstandard.ZstdDecompressor(max_window_size=1 << 27).decompressobj()
+            at = 0
+            while at < len(rest) and not stream.eof:  # in small pieces, so that a bomb is seen before it unfolds
+                parts.append(stream.decompress(rest[at : at + 4096]))
+                at += 4096
+                total += len(parts[-1])
+                _refuse_bomb(total, len(data), path)
+            if not stream.eof:
+                raise DataError(
+                    f"{path}: a damaged compressed file, which ends in the middle; was it cut short? Copy it again"
+                )
+            rest = stream.unused_data + rest[at:]
+    except (zstandard.ZstdError, MemoryError) as error:
+        raise DataError(f"{path}: a damaged compressed file ({error}); copy it again") from error
+    return b"".join(parts)
+
+
 def _bounded(stream: Any, packed: int, path: Path) -> bytes:
     parts: list[bytes] = []
     total = 0
     while part := stream.read(_CHUNK):
         parts.append(part)
         total += len(part)
-        if total > MOST_BYTES or (total > BOMB_BYTES and total > BOMB_RATIO * packed):
-            raise DataError(
-                f"{path}: {packed:,} bytes unpack to more than {total:,}, which is refused as an archive bomb; "
-                "unpack the file yourself if it is what it seems"
-            )
+        _refuse_bomb(total, packed, path)
     return b"".join(parts)
+
+
+def _refuse_bomb(total: int, packed: int, path: Path) -> None:
+    if total > MOST_BYTES or (total > BOMB_BYTES and total > BOMB_RATIO * packed):
+        raise DataError(
+            f"{path}: {packed:,} bytes unpack to more than {total:,}, which is refused as an archive bomb; "
+            "unpack the file yourself if it is what it seems"
+        )
 
 
 def is_workbook(path: Path) -> bool:

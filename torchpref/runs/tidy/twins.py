@@ -38,7 +38,7 @@ def settled_twin(tidy: Tidy) -> Tidy:
     if finer is None:
         return tidy
     chosen = [name for name in (finer, "success") if name in tidy.mapped]
-    if len(chosen) == 1 and not any(finding.kind == "columns_recognised" for finding in tidy.findings):
+    if len(chosen) == 1:
         return tidy
     rows = frame[ROW].to_numpy().astype(np.int64) if ROW in frame.columns else np.arange(frame.height)
 

@@ -7,10 +7,10 @@ name is null, by a mark of the input where one id stands for two. What was done 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from torchpref.io.logs.records import Notes
 
 Floats = NDArray[np.float64]
 Naming = Literal["whole", "partial", "folder"]
-_SHOWN = 60
+Key = TypeVar("Key", bound=Hashable)
 
 
 @dataclass(frozen=True)
@@ -66,7 +66,8 @@ def systems_apart(runs: Sequence[Run], notes: Notes) -> list[Run]:
     for name, where in _grouped(result, lambda run: run.system).items():
         fields = _differing([result[i].details for i in where])
         if fields:
-            _rename(result, where, lambda run, fields=fields: _with(run.system, _shown(run.details, fields)))
+            for i in where:
+                result[i] = replace(result[i], system=_with(result[i].system, _shown(result[i].details, fields)))
             notes.add(
                 "systems_told_apart",
                 "systems of one name are told apart by what else the logs say; names",
@@ -74,17 +75,16 @@ def systems_apart(runs: Sequence[Run], notes: Notes) -> list[Run]:
                 example=f"{name}: {', '.join(sorted({result[i].system for i in where})[:4])}",
             )
     for name, where in _grouped(result, lambda run: run.system).items():
-        homes = sorted({home for i in where if (home := result[i].home) is not None})
+        homes = sorted({place for i in where if (place := result[i].home) is not None})
         if len(homes) < 2:
             continue
         labels = dict(zip(homes, _labels(homes), strict=True))
         naming = {result[i].naming for i in where}
         if "partial" in naming or ("folder" in naming and _overlap([result[i] for i in where])):
-            _rename(
-                result,
-                [i for i in where if result[i].home is not None],
-                lambda run, labels=labels: _by_home(run, labels[run.home]),
-            )
+            for i in where:
+                home = result[i].home
+                if home is not None:
+                    result[i] = replace(result[i], system=_by_home(result[i], labels[home]))
             notes.add(
                 "systems_named_by_folder",
                 "names of systems that the logs give only in part are completed by where they lie (give NAME=PATH to name them "
@@ -120,9 +120,7 @@ def tasks_apart(runs: Sequence[Run], notes: Notes) -> list[Run]:
         contents = {content for i in where if (content := result[i].content) is not None}
         if len(contents) > 1:
             for i in where:
-                result[i] = replace(
-                    result[i], instance=_with(str(instance), f"input {result[i].content or 'not given'}")
-                )
+                result[i] = replace(result[i], instance=_with(instance, f"input {result[i].content or 'not given'}"))
             notes.add(
                 "inputs_differ",
                 "instances of one id whose inputs differ between logs are taken as different ones; ids",
@@ -131,16 +129,11 @@ def tasks_apart(runs: Sequence[Run], notes: Notes) -> list[Run]:
     return result
 
 
-def _grouped(runs: Sequence[Run], key: object) -> dict[Hashable, list[int]]:
-    groups: dict[Hashable, list[int]] = defaultdict(list)
+def _grouped(runs: Sequence[Run], key: Callable[[Run], Key]) -> dict[Key, list[int]]:
+    groups: dict[Key, list[int]] = defaultdict(list)
     for position, run in enumerate(runs):
-        groups[key(run)].append(position)  # type: ignore[operator]
+        groups[key(run)].append(position)
     return groups
-
-
-def _rename(runs: list[Run], where: Iterable[int], name: object) -> None:
-    for i in where:
-        runs[i] = replace(runs[i], system=name(runs[i]))  # type: ignore[operator]
 
 
 def _rename_benchmark(runs: list[Run], where: Iterable[int], fields: Sequence[str]) -> None:

@@ -196,9 +196,9 @@ def _sample(
         for event in list_at(sample, "events") or list_at(sample, "transcript", "events")
         if isinstance(event, dict)
     ]
-    events, judged = _own(events, judges)
-    end = _end(sample, events, where, notes, judges, judged)
-    points = [] if value is None else _progress(events, name, key, len(scores) == 1, where, notes, judges)
+    acts, judged = _own(events, judges)
+    end = _end(sample, acts, where, notes, judges, judged)
+    points = [] if value is None else _progress(acts, name, key, len(scores) == 1, where, notes, judges)
     points.append({**end, "score": value})
     for clock in ("seconds", "turns", "tokens", "cost"):  # the end is no earlier than what came before it
         latest = max((point[clock] for point in points if point.get(clock) is not None), default=None)

@@ -227,7 +227,7 @@ def _opened(
             others.append((source, error))
     if not opened:
         raise others[0][1]
-    useful = [any(map(may_be_used, table.columns)) or bool(mentioned & set(table.columns)) for _, table in opened]
+    useful = [any(map(may_be_used, table.columns)) or bool(set(mentioned) & set(table.columns)) for _, table in opened]
     if not all(useful) and any(useful):
         for (source, table), good in zip(list(opened), useful, strict=True):
             if not good and source.root not in (None, source.path):

@@ -114,7 +114,7 @@ def rename(frame: polars.DataFrame, mapping: Mapping[str, str], where: str) -> p
     from torchpref.runs.tidy.cells import names_expr
 
     available = [name for name in frame.columns if name not in (ROW, PLACE, MARK)]
-    expressions = []
+    expressions: list[polars.Expr | polars.Series] = []
     for name in dict.fromkeys([*COLUMNS, *mapping, *filter(is_tidy, available)]):
         if name in mapping:
             parts = sources_of(name, mapping[name], available, where)

@@ -21,7 +21,7 @@ def flat(record: Mapping[Any, Any]) -> dict[str, Any]:
     if not any(isinstance(value, dict) for value in record.values()):
         return record if isinstance(record, dict) else dict(record)
     found: dict[str, Any] = {}
-    pending: list[tuple[str, Any]] = [(str(name), value) for name, value in reversed(record.items())]
+    pending: list[tuple[str, Any]] = [(str(name), value) for name, value in reversed(list(record.items()))]
     while pending:
         name, value = pending.pop()
         if isinstance(value, dict) and value:

@@ -140,9 +140,7 @@ def unconditional_p(wins: int, losses: int, size: int, bound: float) -> float:
     return float(min(1.0, max(chances[best], tail_chances(size, bound, closer, least).max())))
 
 
-def tail_chances(
-    size: int, mean: float, rates: NDArray[np.float64], least: NDArray[np.int64]
-) -> NDArray[np.float64]:
+def tail_chances(size: int, mean: float, rates: NDArray[np.float64], least: NDArray[np.int64]) -> NDArray[np.float64]:
     """The chance of at least ``least[d]`` wins, d instances being decided, for a mean and each rate of decided instances."""
     from scipy.special import bdtrc, gammaln, xlog1py, xlogy
 

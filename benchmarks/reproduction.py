@@ -1,6 +1,7 @@
 """The paper's tables beside what this package gets, written to benchmarks/REPRODUCTION.md.
 
-    python benchmarks/reproduction.py [--resamples 1000] [--seed 0] [--data ../shared/data] [--write benchmarks/REPRODUCTION.md]
+    python benchmarks/reproduction.py [--resamples 1000] [--draws 100] [--seed 0] [--data ../shared/data] [--docs]
+        [--write benchmarks/REPRODUCTION.md]
 
 SGRL and the oracle come from the sets that ship with the package. OpenHands Index, TheAgentCompany, InterCode, TALES and METR
 are public numbers in ``../shared/data`` (relative to the repository); where they are absent, the page says so.
@@ -19,6 +20,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
+
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+import separation
 
 import torchpref as tp
 from torchpref.meta import MetaEvaluation, MetaTable, false_alarms, meta_evaluate
@@ -367,6 +371,23 @@ def saturation_section(page: Page) -> str:
     return "\n\n".join(parts)
 
 
+def power_section(page: Page) -> str:
+    """Power by budget and by success of the pair, and the paper's claim by the latter."""
+    parts = []
+    for title in ("OpenHands Index", "TheAgentCompany", "SGRL mixed", "InterCode sql"):
+        found = page.found.get(title)
+        if found is None:
+            continue
+        for series in (found.power_by_budget, found.power_by_pair):
+            if not series.reason:
+                parts.append(f"{title}, all {found.overall.instances} instances:\n\n" + markdown_series(series, ["power_fdr"]))
+        if not found.power_by_pair.reason:
+            low = 100 * min(estimate.value for estimate in found.power_by_pair["rpp", "power_fdr"])
+            text = "RPP's power (FDR) stays above 78 % in all bins of pairs by success rate, with all instances"
+            page.claim(text, title, f"least {low:.1f} %", low > 78)
+    return "\n\n".join(parts)
+
+
 def subgoal_section(page: Page) -> str:
     parts = []
     for title in ("TheAgentCompany", "InterCode bash", "SGRL mixed"):
@@ -441,7 +462,7 @@ DIFFERENCES = """\
 - **Means.** Our main table is the mean of the benchmarks named in it, each counting once; the paper's is over its own five."""
 
 
-def write_page(page: Page) -> str:
+def write_page(page: Page, harder: separation.Separation) -> str:
     missing = [f"{source.title}: {source.file}" for title, source in SOURCES.items() if title not in page.found]
     data = "All public numbers were there." if not missing else "**Absent, and left out: " + "; ".join(missing) + ".**"
     oracle = oracle_section(page)
@@ -450,6 +471,7 @@ def write_page(page: Page) -> str:
     single_set_efficiency(page)
     efficiency = efficiency_section(page)
     saturation = saturation_section(page)
+    power = power_section(page)
     sections: list[tuple[str, str]] = [
         ("Claims", claims_section(page)),
         ("Main table", "Per cent, except split-half. " + main_table_note() + "\n\n" + main_table(page)),
@@ -457,11 +479,15 @@ def write_page(page: Page) -> str:
         ("Discriminative power per benchmark, FDR, %", benchmark_table(page, PAPER_POWER, "power_fdr")),
         ("Differences", DIFFERENCES),
         ("Oracle accuracy per set", "The true order of the policies is proved, see `torchpref.sgrl`.\n\n" + oracle),
+        *separation.sections(harder),
         ("A/A", "Between pseudo-systems that are trials of one system, dealt at random 200 times.\n\n" + alarms),
         ("Data efficiency", efficiency),
         (
             "Saturation",
-            "Instances in ten bins of equal count, from the least to the most often solved.\n\n" + saturation,
+            "With all instances: the same runs stopped at a budget, and pairs of systems by the success rate of the two.\n\n"
+            + power
+            + "\n\nInstances in ten bins of equal count, from the least to the most often solved: each bin has a tenth of the "
+            "instances, and less power for that reason alone.\n\n" + saturation,
         ),
         ("Robustness to subgoals", subgoal_section(page)),
         ("Full tables", full_tables(page)),
@@ -489,7 +515,9 @@ def main_table_note() -> str:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--resamples", type=int, default=1000)
+    parser.add_argument("--draws", type=int, default=100, help="fresh data sets of every ladder")
     parser.add_argument("--seed", type=int, default=0)
+    parser.add_argument("--docs", action="store_true", help="write the tables of docs/choosing.md too")
     parser.add_argument("--data", type=Path, default=ROOT / "../shared/data")
     parser.add_argument("--write", type=Path, default=ROOT / "benchmarks/REPRODUCTION.md")
     options = parser.parse_args()
@@ -500,7 +528,10 @@ def main() -> None:
     steps: list[Callable[[], object]] = [lambda: page.suite("saturated"), lambda: page.suite("mixed"), page.public]
     for step in steps:
         step()
-    text = write_page(page)
+    harder = separation.Separation(options.draws, options.data, options.seed)
+    text = write_page(page, harder)
+    if options.docs:
+        separation.write_docs(harder)
     temporary = options.write.with_suffix(".tmp")
     temporary.write_text(text, encoding="utf-8")
     os.replace(temporary, options.write)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from torchpref.errors import UsageError
 from torchpref.evaluation.clock_bounds import ClockBounds, clock_bounds
+from torchpref.evaluation.disagreement import disagreement
 from torchpref.evaluation.history import HistoryEstimate, history_estimate
 from torchpref.evaluation.two_systems import two_systems
 from torchpref.pairwise.one_pair import PairPreferences
@@ -136,6 +137,11 @@ class Comparison:
             raise UsageError(f"{name.upper()} was not compared; there is {', '.join(self.measures)}")
         return self.measures[name]
 
+    @property
+    def disagreement(self) -> tuple[str, ...]:
+        """What it means where RPP or IPP differ from LR, in words; empty where they do not."""
+        return disagreement(self.first, self.second, self.measures)
+
     def rows(self) -> list[dict[str, Any]]:
         """A dictionary per measure, without levels and instances; None where a value does not exist."""
         return [
@@ -181,6 +187,7 @@ class Comparison:
             "level": self.level,
             "seed": self.seed,
             "judge": self.judge,
+            "disagreement": list(self.disagreement),
             "measures": measures,
             **more,
         }
@@ -204,6 +211,7 @@ class Comparison:
                 winner, loser = (self.first, self.second) if lr.mean > 0 else (self.second, self.first)
                 lines.append(f"  beware: LR prefers {winner}, yet {loser} solves more")
         lines += [f"  {one}" for one in (self.history, self.bounds) if one is not None]
+        lines += [f"  {sentence}" for sentence in self.disagreement]
         return "\n".join(lines)
 
 

@@ -124,7 +124,20 @@ _ALL = (
         "saturation", "", "saturation", True,
         "Discriminative power against the success rate of the instances compared: instances are sorted by the "
         "share of runs that succeed and cut into ten bins of equal count, and all pairs are tested within each "
-        "bin. Intervals as for the discriminative power, within the bin. p-values are those of the fast test.",
+        "bin: a tenth of the instances, whose power is less for that reason alone. Intervals as for the "
+        "discriminative power, within the bin. p-values are those of the fast test.",
+    ),
+    Definition(
+        "power_by_budget", "", "power by budget", True,
+        "Discriminative power of the same runs, on all instances, stopped when one tenth of the successes has come, two "
+        "tenths, and so on; the share of runs that succeed by then stands beside the budget. Intervals as for the "
+        "discriminative power. p-values are those of the fast test.",
+    ),
+    Definition(
+        "power_by_pair", "", "power by success of the pair", True,
+        "Discriminative power among pairs of systems, on all instances, in five bins of equal count by the mean success "
+        "rate of the two; corrected for all pairs of all bins. Intervals as for the discriminative power. p-values are "
+        "those of the fast test.",
     ),
     Definition(
         "subgoals", "", "robustness to subgoals", True,

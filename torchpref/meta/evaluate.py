@@ -13,6 +13,7 @@ from torchpref.errors import UsageError
 from torchpref.meta.efficiency import data_efficiency
 from torchpref.meta.false_alarms import FalseAlarms, false_alarms
 from torchpref.meta.figures import known_signs
+from torchpref.meta.power import power_by_budget, power_by_pair
 from torchpref.meta.progress import Report, Steps, reporting
 from torchpref.meta.result import MetaEvaluation, MetaTable
 from torchpref.meta.robustness import subgoal_robustness
@@ -59,8 +60,8 @@ def meta_evaluate(
         weights: weights of instances in means, as for :func:`torchpref.preferences`.
         grid: ``"exact"``, or an approximation for continuous returns.
         resamples: bootstrap replicates, and random halves.
-        curve_draws: draws at each share of instances and in each bin of success rates; a tenth of ``resamples`` by default;
-            0 leaves both curves out.
+        curve_draws: draws at each share of instances, each budget and in each bin of success rates; a tenth of
+            ``resamples`` by default; 0 leaves these curves out.
         alarm_draws: dealings of trials to pseudo-systems, where systems have several trials.
         subgoal_draws: random changes of each kind to the annotation of partial return; 0 leaves them out.
         alpha: error rate of the tests.
@@ -96,7 +97,7 @@ def meta_evaluate(
     blocks = blocks if len(blocks) > 1 else {}
 
     has_trials = bool((runs.present.sum(-1) > 1).any())
-    total = len(possible) * (1 + len(blocks)) + (1 + len(blocks)) * has_trials + 2 + len(CHANGES) * subgoal_draws
+    total = len(possible) * (1 + len(blocks)) + (1 + len(blocks)) * has_trials + 3 + len(CHANGES) * subgoal_draws
     with reporting(progress) as report:
         steps = Steps(total, report)
 
@@ -128,6 +129,8 @@ def meta_evaluate(
         efficiency: Series = empty("data_efficiency", "share", off)
         bins: Series = empty("saturation", "success_rate", off)
         subgoals: Series = empty("subgoals", "annotation", off)
+        by_budget: Series = empty("power_by_budget", "budget", off)
+        by_pair: Series = empty("power_by_pair", "pair_success", off)
         if curves:
             steps.start("data efficiency")
             efficiency = data_efficiency(
@@ -136,6 +139,12 @@ def meta_evaluate(
             steps.done()
             steps.start("saturation")
             bins = saturation(runs, values, draws=curves, alpha=alpha, level=level, seed=number)
+            steps.done()
+            steps.start("power by budget and by pair")
+            by_budget = power_by_budget(
+                runs, possible, clock=chosen, weights=v, grid=grid, draws=curves, alpha=alpha, level=level, seed=number
+            )
+            by_pair = power_by_pair(runs, values, draws=curves, alpha=alpha, level=level, seed=number)
             steps.done()
         if subgoal_draws:
             steps.start("robustness to subgoals")
@@ -157,6 +166,8 @@ def meta_evaluate(
         mean=mean_table(list(tables.values()), level) if tables else None,
         efficiency=efficiency,
         saturation=bins,
+        power_by_budget=by_budget,
+        power_by_pair=by_pair,
         subgoals=subgoals,
         options={
             "measures": list(names),

@@ -101,7 +101,9 @@ class MetaEvaluation:
         benchmarks: a table per named benchmark, if there are several.
         mean: the mean over benchmarks of those tables, if there are several; None otherwise.
         efficiency: figures against the share of instances kept.
-        saturation: discriminative power against the success rate.
+        saturation: discriminative power against the success rate of tenths of the instances.
+        power_by_budget: the same with all instances, runs stopped at a budget.
+        power_by_pair: the same with all instances, by the success rate of the pair of systems.
         subgoals: figures under changed annotations of partial return.
         options: what was asked for, and the seed.
     """
@@ -114,6 +116,8 @@ class MetaEvaluation:
     mean: MetaTable | None
     efficiency: Series
     saturation: Series
+    power_by_budget: Series
+    power_by_pair: Series
     subgoals: Series
     options: Mapping[str, Any]
 
@@ -155,6 +159,8 @@ class MetaEvaluation:
             "mean_over_benchmarks": None if self.mean is None else self.mean.to_dict(),
             "data_efficiency": self.efficiency.to_dict(),
             "saturation": self.saturation.to_dict(),
+            "power_by_budget": self.power_by_budget.to_dict(),
+            "power_by_pair": self.power_by_pair.to_dict(),
             "subgoals": self.subgoals.to_dict(),
             "definitions": {key: definition.text for key, definition in DEFINITIONS.items()},
         }

@@ -15,6 +15,13 @@ _TITLES = {
 }
 _CORRELATIONS = {"ranking_of_all", "ranking_as_annotated"}
 _WIDTH = 15
+_ALONG = {
+    "share": "instances kept",
+    "success_rate": "success rate of the instances",
+    "budget": "budget",
+    "pair_success": "success rate of the pair",
+    "annotation": "annotation",
+}
 
 
 def _is_percent(key: str) -> bool:
@@ -96,10 +103,14 @@ def text(result: MetaLike) -> str:
         parts.append(f"{name or 'no benchmark'}: {table.instances} instances\n{text_table(table)}")
     if result.mean is not None:
         parts.append(f"mean of {len(result.benchmarks)} benchmarks\n{text_table(result.mean)}")
-    for series in (result.efficiency, result.saturation, result.subgoals):
+    for series in _all_series(result):
         parts.append(text_series(series))
     parts.append('What a figure means: .explain("leave_one_out")')
     return "\n\n".join(parts)
+
+
+def _all_series(result: MetaLike) -> tuple[SeriesLike, ...]:
+    return result.efficiency, result.saturation, result.power_by_budget, result.power_by_pair, result.subgoals
 
 
 def _head(result: MetaLike) -> str:
@@ -115,12 +126,16 @@ def _head(result: MetaLike) -> str:
 def _series_keys(series: SeriesLike) -> list[str]:
     keys = next(iter(series.figures.values()), {})
     order = [*DEFINITIONS, *_TITLES]
-    return sorted(keys, key=order.index)
+    return sorted((key for key in keys if key != "success_rate"), key=order.index)
 
 
 def _points(series: SeriesLike) -> list[str]:
     if series.along == "annotation":
         return [str(point) for point in series.points]
+    if series.along == "budget":
+        rates = next(iter(series.figures.values()))["success_rate"]
+        pairs = zip(series.points, rates, strict=True)
+        return [f"{point:g} ({100 * rate.value:.0f} % solved)" for point, rate in pairs]
     return [f"{100 * float(point):.0f} %" for point in series.points]
 
 
@@ -129,7 +144,7 @@ def text_series(series: SeriesLike) -> str:
     definition = DEFINITIONS[series.name]
     if series.reason:
         return f"{definition.title}: {series.reason}"
-    along = {"share": "instances kept", "success_rate": "success rate", "annotation": "annotation"}[series.along]
+    along = _ALONG[series.along]
     width = max(16, *(len(point) + 4 for point in _points(series)))
     lines = [f"{definition.title} (against {along})"]
     for key in _series_keys(series):
@@ -174,7 +189,7 @@ def markdown_series(series: SeriesLike, keys: Sequence[str] | None = None) -> st
     definition = DEFINITIONS[series.name]
     if series.reason:
         return f"{definition.title}: {series.reason}."
-    along = {"share": "instances kept", "success_rate": "success rate", "annotation": "annotation"}[series.along]
+    along = _ALONG[series.along]
     parts = []
     for key in keys if keys is not None else _series_keys(series):
         rows = [
@@ -193,6 +208,6 @@ def markdown(result: MetaLike) -> str:
         parts += [f"## {name or 'no benchmark'}", markdown_table(table)]
     if result.mean is not None:
         parts += ["## Mean of benchmarks", markdown_table(result.mean)]
-    for series in (result.efficiency, result.saturation, result.subgoals):
+    for series in _all_series(result):
         parts += [f"## {DEFINITIONS[series.name].title.capitalize()}", markdown_series(series)]
     return "\n\n".join(parts) + "\n"

@@ -50,6 +50,8 @@ def comparison_tables(result: ComparisonLike) -> list[RenderableType]:
     for more in (result.history, result.bounds):
         if more is not None:
             parts += [Text(""), *(Text(printable(line)) for line in str(more).splitlines())]
+    if result.disagreement:
+        parts += [Text(""), bullets([("–", sentence) for sentence in result.disagreement])]
     chosen = result.measures[result.judge]
     return parts + _levels(chosen) + _deciding(result, chosen)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import torch
 
-from small import partial, random_runs
+from meta.small import partial, random_runs
 from torchpref import MEASURES, Trajectories
 from torchpref.meta import meta_evaluate
 from torchpref.meta.power import success_budgets, system_success

@@ -20,7 +20,7 @@ from torchpref.meta.values import PairValues, pair_values
 from torchpref.pairwise.preferences import Weights, all_pairs, all_preferences, run_scores
 from torchpref.runs.curves import Grid
 from torchpref.runs.trajectories import Trajectories
-from torchpref.runs.units import MILLION, NEVER, UNKNOWN
+from torchpref.runs.units import MILLION, NEVER, UNKNOWN, ticks_per_unit
 from torchpref.stats.resampling.instances import draw_weights, resampling_units
 
 #: Budgets, each within which one more tenth of the successes has come.
@@ -114,7 +114,7 @@ def success_budgets(runs: Trajectories, clock: str) -> list[float]:
     if not len(times):
         return []
     ticks = np.quantile(times, np.arange(1, BUDGETS + 1) / BUDGETS, method="inverted_cdf")
-    return [float(tick) * runs.resolution[clock] for tick in np.unique(ticks)]
+    return [float(tick) / ticks_per_unit(runs.resolution[clock]) for tick in np.unique(ticks)]
 
 
 def system_success(runs: Trajectories) -> Float[Tensor, " system"]:

@@ -1,7 +1,8 @@
 """What it means when measures disagree about two systems: gain early, gain at the end, accidents.
 
 The rules are those that the pairs of :mod:`torchpref.sgrl.ladders` show: RPP above LR where a system gains early, LR above
-RPP where it gains at the end, IPP above both where single slow stretches cost it what it gains on the others.
+RPP where it gains at the end, IPP for a system, and above both, where single slow
+stretches cost it what it gains on the others.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def disagreement(first: str, second: str, measures: Mapping[str, PairMeasureLike
     ipp = measures.get("ipp")
     if ipp is not None:
         spoilt = _above(ipp, lr)
-        if spoilt and _above(ipp, rpp) == spoilt:
+        if spoilt and _above(ipp, rpp) == spoilt and spoilt * ipp.mean >= _SIZE:
             hit = first if spoilt > 0 else second
             found.append(
                 f"IPP favours {hit} more than LR and RPP do ({_two(ipp, lr, spoilt)} by LR): single slow stretches "

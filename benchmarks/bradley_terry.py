@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from torchpref.stats.bradley_terry.batch import fit_batch, fit_pairs
+from torchpref.stats.bradley_terry.batch import fit_pairs
 from torchpref.stats.bradley_terry.model import bradley_terry
 
 
@@ -79,17 +79,18 @@ def singles() -> None:
     choix: Any = None
     if importlib.util.find_spec("choix"):
         import choix
-    print("  systems   fit_batch   bradley_terry   choix I-LSR   choix / fit_batch   largest difference")
+    print("  systems   fit_pairs   bradley_terry   choix I-LSR   choix / fit_pairs   largest difference")
     for systems, repeats in ((34, 50), (200, 10), (1000, 5)):
         y = square(problem(systems, 200 if systems == 1000 else 500, systems).mean(0), systems)
         wins = y.clone().fill_diagonal_(0).numpy()
-        batch = best(lambda y=y: fit_batch(y[None]), repeats)
+        pairs = y[tuple(torch.triu_indices(systems, systems, 1))][None]
+        batch = best(lambda pairs=pairs, systems=systems: fit_pairs(pairs, None, systems), repeats)
         full = best(lambda y=y: bradley_terry(y), repeats)
         line = f"  {systems:>7} {1e3 * batch:>11.2f} {1e3 * full:>15.2f}"
         if choix is not None:
             other = best(lambda wins=wins: choix.ilsr_pairwise_dense(wins), repeats)
             theta = choix.ilsr_pairwise_dense(wins, tol=1e-12)
-            apart = np.abs(fit_batch(y[None]).theta[0].numpy() - (theta - theta.mean())).max()
+            apart = np.abs(fit_pairs(pairs, None, systems).theta[0].numpy() - (theta - theta.mean())).max()
             line += f" {1e3 * other:>13.2f} {other / batch:>19.1f} {apart:>20.1e}"
         print(line)
     if choix is None:

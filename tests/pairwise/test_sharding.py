@@ -17,7 +17,8 @@ import torch
 
 from pairwise.test_streaming import assert_same, table
 from torchpref import all_preferences
-from torchpref.pairwise.sharding import main, process_group, sharded_preferences
+from torchpref.distributed import main
+from torchpref.pairwise.sharding import process_group, sharded_preferences
 from torchpref.runs.trajectories import from_frame
 
 ROOT = Path(__file__).parents[2]
@@ -78,6 +79,10 @@ def test_the_command_line(tmp_path: Path, capsys: pytest.CaptureFixture[str]) ->
     assert "mean preference over rivals" in capsys.readouterr().out
     assert main([str(tmp_path), "--clock", "money"]) == 2
     assert "money" in capsys.readouterr().err
+    assert main([str(tmp_path), "--chunk-rows", "many"]) == 2
+    assert "'many' is not a whole number" in capsys.readouterr().err
+    renamed = ["--columns", "system=system,cost=cost", "--where", "system=A", "--measure", "sr,pr"]
+    assert main([str(tmp_path), *renamed]) == 0
 
 
 @pytest.mark.slow
@@ -97,13 +102,14 @@ def dying_job(folder: Path) -> Path:
     text = """
         import os, signal, sys
         import torchpref.pairwise.sharding as d
+        from torchpref.distributed import main
         reduced = d._reduced
         def die(totals, world):
             if os.environ["RANK"] == "1":
                 os.kill(os.getpid(), signal.SIGKILL)
             return reduced(totals, world)
         d._reduced = die
-        sys.exit(d.main([sys.argv[1], "--clock", "cost"]))
+        sys.exit(main([sys.argv[1], "--clock", "cost"]))
     """
     script.write_text(textwrap.dedent(text))
     return script

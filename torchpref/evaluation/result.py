@@ -81,7 +81,7 @@ class MeasureResult:
         return sum(rates) / len(rates) if rates else math.nan
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields that DESIGN.md's JSON has for a measure."""
+        """The fields of a measure in the JSON that :meth:`Evaluation.to_dict` gives."""
         record: dict[str, Any] = {"status": self.status, "theta": plain(self.theta)}
         record["interval"] = None if self.interval is None else plain(self.interval)
         record["rank"] = list(self.rank)
@@ -161,7 +161,7 @@ class Evaluation:
         return self.measures[name]
 
     def to_dict(self) -> dict[str, Any]:
-        """The result as DESIGN.md's JSON: plain lists in the order of ``systems``, None where a value does not exist."""
+        """The result for JSON: plain lists in the order of ``systems``, None where a value does not exist."""
         from importlib.metadata import version
 
         audit = self.audit.to_dict()

@@ -44,7 +44,11 @@ def measure_results(
             problems[measure, name] = _Problem.of(part, out if describe(measure).temporal else frozenset())
     fits = _fit(list(problems.values()))
     found = {key: _result(problem, fit) for (key, problem), fit in zip(problems.items(), fits, strict=True)}
-    boards = _boards({name: problems[name, None].used for name in prefs}, bootstrap, seed) if bootstrap else {}
+    boards: dict[str, Leaderboard] = {}
+    if bootstrap:
+        from torchpref.stats.ranking.ranking import rank_all
+
+        boards = rank_all({name: problems[name, None].used for name in prefs}, bootstrap=bootstrap, seed=seed)
     results = {}
     for measure in prefs:
         result = found[measure, None]
@@ -218,35 +222,6 @@ def without_clock(runs: Trajectories, measure: str) -> MeasureResult:
         tie_rate=math.nan,
         run_pairs=0,
         instances=len(runs.instances),
-    )
-
-
-def _boards(prefs: Mapping[str, Preferences], bootstrap: int, seed: int) -> dict[str, Leaderboard]:
-    """:func:`torchpref.rank` of every measure, once for measures that agree on every instance.
-
-    Where all returns are 0 or 1, LR, RPP and IPP are one measure, and so are SR and PR.
-    """
-    from torchpref.stats.ranking.ranking import rank
-
-    boards: dict[str, Leaderboard] = {}
-    for name, own in prefs.items():
-        same = next((other for other in boards if _same(prefs[other], own)), None)
-        if same is None:
-            boards[name] = rank(own, bootstrap=bootstrap, seed=seed)
-        else:
-            boards[name] = replace(boards[same], measure=name, clock=own.clock)
-    return boards
-
-
-def _same(first: Preferences, second: Preferences) -> bool:
-    """Whether Δ of every instance and pair of the same systems, and the number of trial pairs behind it, are the same."""
-    if first.systems != second.systems:
-        return False
-    common = math.gcd(first.unit, second.unit)
-    return (
-        torch.equal(first.trial_pairs, second.trial_pairs)
-        and torch.equal(first.sums * (second.unit // common), second.sums * (first.unit // common))
-        and torch.equal(first.weights, second.weights)
     )
 
 

@@ -12,11 +12,11 @@ from torch import Tensor
 from torchpref.errors import UsageError
 from torchpref.kernels.pair_sums import PairSums
 from torchpref.runs.exact_sum import from_limbs, power_of_two_scale, to_limbs
-from torchpref.runs.units import MILLION
+from torchpref.runs.measures import CURVE_MEASURES, describe
 
 #: What is summed, in order: the three measures, then the parts of LR in which one, both and neither of two runs succeed.
-TERMS = ("lr", "rpp", "ipp", "lr_solved", "lr_sooner", "lr_further")
-UNITS = (1, MILLION, MILLION, 1, 1, 1)
+TERMS = (*CURVE_MEASURES, "lr_solved", "lr_sooner", "lr_further")
+UNITS = tuple(describe(term.partition("_")[0]).unit for term in TERMS)
 #: (instances × pairs) that torch handles at a time.
 MAX_CELLS = 1 << 22
 

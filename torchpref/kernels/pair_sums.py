@@ -8,8 +8,10 @@ import torch
 from jaxtyping import Bool, Int
 from torch import Tensor
 
+from torchpref.runs.measures import CURVE_MEASURES
+
 #: The fields, in order.
-FIELDS = ("lr", "rpp", "ipp", "lr_ties", "rpp_ties", "ipp_ties", "lr_solved", "lr_sooner")
+FIELDS = (*CURVE_MEASURES, *(f"{name}_ties" for name in CURVE_MEASURES), "lr_solved", "lr_sooner")
 
 IntSums = Int[Tensor, "instance pair"]
 
@@ -28,67 +30,27 @@ class PairSums:
         lr_sooner: the part from trial pairs of which both runs succeed. What is left is from those where neither does.
     """
 
-    def __init__(
-        self,
-        lr: Tensor | Callable[[], Tensor],
-        rpp: Tensor | Callable[[], Tensor],
-        ipp: Tensor | Callable[[], Tensor],
-        lr_ties: Tensor | Callable[[], Tensor],
-        rpp_ties: Tensor | Callable[[], Tensor],
-        ipp_ties: Tensor | Callable[[], Tensor],
-        lr_solved: Tensor | Callable[[], Tensor],
-        lr_sooner: Tensor | Callable[[], Tensor],
-    ) -> None:
-        values = (lr, rpp, ipp, lr_ties, rpp_ties, ipp_ties, lr_solved, lr_sooner)
+    lr: IntSums
+    rpp: IntSums
+    ipp: IntSums
+    lr_ties: IntSums
+    rpp_ties: IntSums
+    ipp_ties: IntSums
+    lr_solved: IntSums
+    lr_sooner: IntSums
+
+    def __init__(self, *values: Tensor | Callable[[], Tensor]) -> None:
         self._values = dict(zip(FIELDS, values, strict=True))
+
+    def __getattr__(self, field: str) -> IntSums:
+        if field not in FIELDS:
+            raise AttributeError(f"PairSums has no field {field!r}")
+        return self.narrow(field).long()
 
     def narrow(self, field: str) -> IntSums:
         """A field in the type in which the kernel has it."""
         value = self._values[field]
         return value if isinstance(value, Tensor) else value()
-
-    def _wide(self, field: str) -> IntSums:
-        return self.narrow(field).long()
-
-    @property
-    def lr(self) -> IntSums:
-        """Sum of LR."""
-        return self._wide("lr")
-
-    @property
-    def rpp(self) -> IntSums:
-        """Sum of RPP in millionths."""
-        return self._wide("rpp")
-
-    @property
-    def ipp(self) -> IntSums:
-        """Sum of IPP in millionths."""
-        return self._wide("ipp")
-
-    @property
-    def lr_ties(self) -> IntSums:
-        """Trial pairs tied by LR."""
-        return self._wide("lr_ties")
-
-    @property
-    def rpp_ties(self) -> IntSums:
-        """Trial pairs tied by RPP."""
-        return self._wide("rpp_ties")
-
-    @property
-    def ipp_ties(self) -> IntSums:
-        """Trial pairs tied by IPP."""
-        return self._wide("ipp_ties")
-
-    @property
-    def lr_solved(self) -> IntSums:
-        """LR from trial pairs of which exactly one run succeeds."""
-        return self._wide("lr_solved")
-
-    @property
-    def lr_sooner(self) -> IntSums:
-        """LR from trial pairs of which both runs succeed."""
-        return self._wide("lr_sooner")
 
     @classmethod
     def single(

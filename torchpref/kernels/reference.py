@@ -105,14 +105,14 @@ class _Block:
             return values.sum((-2, -1))
 
         return PairSums(
-            lr=total(lr),
-            rpp=total(rpp),
-            ipp=total(ipp),
-            lr_ties=total((lr == 0) & both),
-            rpp_ties=total((rpp == 0) & both),
-            ipp_ties=total((ipp == 0) & both),
-            lr_solved=total(torch.where(solved_a ^ solved_b, lr, 0)),
-            lr_sooner=total(torch.where(solved_a & solved_b, lr, 0)),
+            total(lr),
+            total(rpp),
+            total(ipp),
+            total((lr == 0) & both),
+            total((rpp == 0) & both),
+            total((ipp == 0) & both),
+            total(torch.where(solved_a ^ solved_b, lr, 0)),
+            total(torch.where(solved_a & solved_b, lr, 0)),
         )
 
 

@@ -14,7 +14,6 @@ from torchpref.meta.efficiency import data_efficiency
 from torchpref.meta.false_alarms import FalseAlarms, false_alarms
 from torchpref.meta.figures import known_signs
 from torchpref.meta.power import power_by_budget, power_by_pair
-from torchpref.meta.progress import Report, Steps, reporting
 from torchpref.meta.result import MetaEvaluation, MetaTable
 from torchpref.meta.robustness import subgoal_robustness
 from torchpref.meta.saturation import saturation
@@ -23,6 +22,7 @@ from torchpref.meta.series import Series, empty
 from torchpref.meta.subgoals import CHANGES
 from torchpref.meta.values import pair_values
 from torchpref.pairwise.preferences import Weights, all_pairs, all_preferences, instance_weights
+from torchpref.report.progress import Report, Steps, reporting
 from torchpref.runs.curves import Grid
 from torchpref.runs.measures import ALPHA, LEVEL, describe, resolve_measures
 from torchpref.runs.trajectories import Trajectories

@@ -17,11 +17,10 @@ from torchpref.meta.subgoals import CHANGES, annotated_levels, change_subgoals, 
 from torchpref.meta.values import PairValues, pair_values
 from torchpref.pairwise.preferences import Weights, all_preferences
 from torchpref.runs.curves import Grid
+from torchpref.runs.measures import describe
 from torchpref.runs.trajectories import Trajectories
 from torchpref.stats.resampling.instances import Units, draw_weights
 
-#: Measures that look at success alone, which no change touches.
-_SUCCESS_ONLY = ("sr", "spl")
 _SPLITS = 100
 
 
@@ -76,7 +75,7 @@ def subgoal_robustness(
     rankings: dict[str, Tensor] = {}
     signs: dict[str, Tensor] = {}
     annotated = {name: figures(each) for name, each in values.items()}
-    moving = [name for name in values if name not in _SUCCESS_ONLY]
+    moving = [name for name in values if describe(name).partial]  # no change touches success
     points = [{name: {key: _spread([value]) for key, value in each.items()} for name, each in annotated.items()}]
     for number, change in enumerate(CHANGES):
         collected: dict[str, list[dict[str, float]]] = {name: [] for name in values}

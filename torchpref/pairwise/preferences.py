@@ -47,7 +47,7 @@ class Preferences(BetweenPairs):
         unit: how many parts make Δ = 1.
         trial_pairs: int64 ``[instance, pair]``, number of trial pairs; 0 where the pair is not compared.
         ties: int64 ``[instance, pair]``, number of tied trial pairs.
-        weights: float64 ``[instance]``, v of DESIGN.md's means.
+        weights: float64 ``[instance]``, v of docs/definitions.md.
         grid: the grid of levels.
         parts: for LR, int64 ``[2, instance, pair]``: the sums over trial pairs of which one, and both, runs succeed.
     """

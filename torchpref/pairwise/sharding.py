@@ -2,7 +2,7 @@
 
 Started with torchrun, one line does it::
 
-    torchrun --nproc-per-node 2 -m torchpref.pairwise.sharding FOLDER --clock cost --json result.json
+    torchrun --nproc-per-node 2 -m torchpref.distributed FOLDER --clock cost --json result.json
 
 Each process reads its own files and compares the instances in them; what is exchanged at the end are sums in whole
 numbers, so the result is that of a single process, to the bit. A process that dies ends the job with an error on all.
@@ -10,11 +10,8 @@ numbers, so the result is that of a single process, to the bit. A process that d
 
 from __future__ import annotations
 
-import argparse
 import gc
-import json
 import os
-import sys
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -26,23 +23,23 @@ from typing import TYPE_CHECKING, Any
 import torch
 import torch.distributed as dist
 
-from torchpref.errors import TorchPrefError, UsageError
+from torchpref.errors import TorchPrefError
 from torchpref.pairwise.means import MeanPreferences, MeanTotals
 from torchpref.pairwise.streaming import (
     CHUNK_ROWS,
     Options,
     Survey,
-    _bar,
     add_all,
     benchmark_weights,
     grouped,
     needed_clock,
     parquet_files,
+    row_bar,
     survey_of,
     weight_limit,
 )
 from torchpref.runs.curves import Grid
-from torchpref.runs.measures import MEASURES, resolve_measures
+from torchpref.runs.measures import resolve_measures
 from torchpref.runs.units import ZeroTime
 
 if TYPE_CHECKING:
@@ -143,7 +140,7 @@ def sharded_preferences(
         chosen = needed_clock(names, clocks, clock)
         given = benchmark_weights(weights, sizes)
         with (
-            _bar(progress if rank == 0 else False) as tell,
+            row_bar(progress if rank == 0 else False) as tell,
             grouped(mine, survey, options, chunk_rows, scratch) as ready,
         ):
             # The copy of badly sorted files is the process's own already.
@@ -183,56 +180,3 @@ def _reduced(totals: MeanTotals, world: int) -> MeanTotals:
     for _, _, noticed in others:
         findings = findings + replace(MeanTotals.nothing((), 1.0), findings=noticed)
     return replace(mine, n_instances=sum(count for _, count, _ in others), findings=findings.findings)
-
-
-# ------------------------------------------------------------------------------------------------------ command line
-
-
-def _arguments(arguments: Sequence[str] | None) -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="torchrun --nproc-per-node N -m torchpref.pairwise.sharding",
-        description="Mean preferences between systems from a Parquet data set, shared out over processes.",
-    )
-    parser.add_argument("paths", nargs="+", help="folders or files of tidy Parquet tables")
-    parser.add_argument("--measure", action="append", choices=MEASURES, help="a measure; all six where none is named")
-    parser.add_argument("--clock", help="the clock")
-    parser.add_argument("--columns", help="columns under other names: A=B,C=D+E")
-    parser.add_argument("--where", action="append", help="only some rows: COL=VALUE")
-    parser.add_argument("--weights", choices=("instance", "benchmark"), default="instance")
-    parser.add_argument("--zero-time", choices=("unknown", "keep"), default="unknown")
-    parser.add_argument("--grid", default="exact", help="exact or uniform(M)")
-    parser.add_argument("--chunk-rows", type=int, default=CHUNK_ROWS, help="steps in memory at a time")
-    parser.add_argument("--json", help="file for the result")
-    return parser.parse_args(arguments)
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """The command line; the exit status."""
-    options = _arguments(arguments)
-    rank = int(os.environ.get("RANK", "0"))
-    try:
-        with process_group() as (rank, _):
-            result = sharded_preferences(
-                options.paths,
-                options.measure or "all",
-                clock=options.clock,
-                columns=options.columns,
-                where=options.where,
-                weights=options.weights,
-                zero_time=options.zero_time,
-                grid=options.grid,
-                chunk_rows=options.chunk_rows,
-            )
-            if rank == 0:
-                _show(result, options.json)
-    except TorchPrefError as error:
-        print(f"process {rank}: {error}", file=sys.stderr, flush=True)
-        return 2 if isinstance(error, UsageError) else 1
-    return 0
-
-
-def _show(result: dict[str, MeanPreferences], path: str | None) -> None:
-    for prefs in result.values():
-        print(prefs)
-    if path is not None:
-        Path(path).write_text(json.dumps({name: prefs.to_dict() for name, prefs in result.items()}, indent=1) + "\n")

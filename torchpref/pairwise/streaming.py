@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 
 from torchpref.errors import DataError, UsageError
 from torchpref.pairwise.means import MeanPreferences, MeanTotals, total_of
+from torchpref.report.progress import reporting
 from torchpref.runs.curves import Grid
 from torchpref.runs.measures import describe, resolve_measures
 from torchpref.runs.trajectories import Trajectories
@@ -132,7 +133,7 @@ def stream_preferences(
     survey = survey_of(files, options)
     chosen = needed_clock(names, survey.clocks, clock)
     given = benchmark_weights(weights, survey.per_benchmark)
-    with _bar(progress) as tell, grouped(files, survey, options, chunk_rows, scratch) as ready:
+    with row_bar(progress) as tell, grouped(files, survey, options, chunk_rows, scratch) as ready:
         totals = add_all(ready, survey, options, names, chosen, given, weight_limit(given), grid, chunk_rows, tell)
     return totals.preferences(chosen)
 
@@ -436,24 +437,11 @@ def _heaps(batch: polars.DataFrame, heaps: int) -> Iterator[tuple[int, polars.Da
         yield int(key[0]), part
 
 
-# ------------------------------------------------------------------------------------------------------ progress
-
-
 @contextmanager
-def _bar(progress: bool | Progress | None) -> Iterator[Progress]:
+def row_bar(progress: bool | Progress | None) -> Iterator[Progress]:
+    """What is told how many rows are done: the caller's own function, a bar, or nothing."""
     if callable(progress):
         yield progress
         return
-    from rich.console import Console
-
-    console = Console(stderr=True)
-    if progress is False or (progress is None and not console.is_terminal):
-        yield lambda done, total: None
-        return
-    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-    from rich.progress import Progress as Bar
-
-    columns = (TextColumn("rows"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Bar(*columns, console=console) as bar:
-        task = bar.add_task("rows", total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    with reporting(progress) as report:
+        yield lambda done, total: report("rows", done, total) if report else None

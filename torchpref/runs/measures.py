@@ -27,6 +27,7 @@ class Measure:
         tolerance: the largest |Δ| in those parts that counts as a tie.
         temporal: whether it depends on the clock.
         ternary: whether Δ of two runs is one of -1, 0, 1.
+        partial: whether a return below 1 counts.
         curve: whether it compares whole curves, by a column of the kernels' sums, instead of one number per run.
         colour: of lines and bars in every picture.
         marker: of points in every picture, as matplotlib names it.
@@ -39,6 +40,7 @@ class Measure:
     tolerance: int
     temporal: bool
     ternary: bool
+    partial: bool
     curve: bool
     colour: str
     marker: str
@@ -54,6 +56,7 @@ _ALL = (
         tolerance=0,
         temporal=False,
         ternary=True,
+        partial=False,
         curve=False,
         colour="#E69F00",
         marker="P",
@@ -66,6 +69,7 @@ _ALL = (
         tolerance=TIE_TOLERANCE,
         temporal=False,
         ternary=False,
+        partial=True,
         curve=False,
         colour="#CC79A7",
         marker="D",
@@ -78,6 +82,7 @@ _ALL = (
         tolerance=0,
         temporal=True,
         ternary=False,
+        partial=False,
         curve=False,
         colour="#56B4E9",
         marker="v",
@@ -90,6 +95,7 @@ _ALL = (
         tolerance=0,
         temporal=True,
         ternary=True,
+        partial=True,
         curve=True,
         colour="#D55E00",
         marker="s",
@@ -102,6 +108,7 @@ _ALL = (
         tolerance=TIE_TOLERANCE,
         temporal=True,
         ternary=False,
+        partial=True,
         curve=True,
         colour="#0072B2",
         marker="o",
@@ -114,6 +121,7 @@ _ALL = (
         tolerance=TIE_TOLERANCE,
         temporal=True,
         ternary=False,
+        partial=True,
         curve=True,
         colour="#009E73",
         marker="^",

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from bt_problems import random_problem, reachability, slow_components, square
 from torchpref.errors import UsageError
 from torchpref.stats.bradley_terry import batch as bt_batch
-from torchpref.stats.bradley_terry.batch import STATUSES, fit_batch, fit_pairs
+from torchpref.stats.bradley_terry.batch import STATUSES, fit_pairs
 from torchpref.stats.bradley_terry.model import bradley_terry
 
 NAN = float("nan")
@@ -167,12 +167,11 @@ def test_one_row_of_weights_serves_all():
     assert torch.equal(fit_pairs(y, None, 6).theta, fit_pairs(y, torch.ones_like(y), 6).theta)
 
 
-def test_squares_are_read_above_the_diagonal():
+def test_the_pairs_of_a_square():
     y, w = random_problem(6, seed=1)
     batch = torch.stack([y, y])
-    fit = fit_batch(batch, w[None])
+    fit = fit_pairs(upper(batch), upper(w[None]), 6)
     assert torch.equal(fit.theta[0], fit.theta[1])
-    assert torch.equal(fit.theta, fit_pairs(upper(batch), upper(w[None]), 6).theta)
     assert torch.allclose(fit.theta[0], bradley_terry(y, w).theta, atol=1e-10, rtol=0)
 
 
@@ -181,7 +180,7 @@ def test_a_chain_of_extreme_preferences(systems, odds):
     y = torch.full((1, systems, systems), NAN, dtype=torch.float64)
     for a in range(systems - 1):
         y[0, a, a + 1] = 1 - 1 / odds
-    fit = fit_batch(y)
+    fit = fit_pairs(upper(y), None, systems)
     assert fit.status.tolist() == [0]
     expected = torch.full((systems - 1,), -math.log(odds - 1), dtype=torch.float64)
     assert torch.allclose(fit.theta[0].diff(), expected, rtol=1e-15 * odds + 1e-12)
@@ -219,8 +218,6 @@ BAD = [
     (lambda: fit_pairs(torch.full((2, 3), 0.5), torch.full((1, 3), -1.0), 3), "at least 0"),
     (lambda: fit_pairs(torch.full((2, 3), 0.5), torch.full((1, 3), NAN), 3), "finite"),
     (lambda: fit_pairs(torch.full((2, 3), 0.5), None, 3, torch.zeros(4)), r"start must be \[3\] or \[2, 3\]"),
-    (lambda: fit_batch(torch.zeros(3, 3)), r"\[replicate, system, system\], got shape \[3, 3\]"),
-    (lambda: fit_batch(torch.zeros(2, 3, 3), torch.ones(3, 3)), r"weights must be"),
 ]
 
 

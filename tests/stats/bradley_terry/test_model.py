@@ -353,6 +353,27 @@ def test_a_batch_is_its_problems_one_by_one():
     assert "4 ok" in repr(fit)
 
 
+@pytest.mark.parametrize("ridge", [0.0, 0.03])
+@pytest.mark.parametrize("systems", [3, 8, 34])
+def test_a_problem_of_a_batch_does_not_depend_on_the_others(systems, ridge):
+    pairs = [random_problem(systems, seed=s) for s in range(20)]
+    y, w = (torch.stack([pair[part] for pair in pairs]) for part in (0, 1))
+    y[3, 1], y[3, :, 1] = 0.0, 1.0
+    y[5, 2], y[5, :, 2] = NAN, NAN
+    y.requires_grad_(True)
+    w.requires_grad_(True)
+
+    def solved(rows: list[int]) -> tuple[torch.Tensor, ...]:
+        fit = bradley_terry(y[rows], w[rows], ridge=ridge)
+        slopes = torch.autograd.grad(torch.nansum(fit.theta * torch.arange(systems)), (y, w))
+        return fit.theta.detach(), *(slope[rows] for slope in slopes)
+
+    whole = solved(list(range(20)))
+    for rows in ([0], [5, 3], list(range(19, -1, -2))):
+        for part, alone in zip(whole, solved(rows), strict=True):
+            assert np.array_equal(part[rows].numpy(), alone.numpy(), equal_nan=True)
+
+
 def test_one_set_of_weights_for_a_batch():
     y = torch.stack([random_problem(4, seed=s)[0] for s in range(3)])
     w = random_problem(4, seed=9)[1]

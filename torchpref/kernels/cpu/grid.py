@@ -19,6 +19,7 @@ from torchpref.kernels import compiled as numba_support
 from torchpref.kernels.compiled import int64, jit, run, split
 from torchpref.kernels.cpu.lanes import compare_lanes, lanes, never
 from torchpref.kernels.cpu.tables import COLUMNS, GENERAL, LAST, LEVELS, TOP, fill, scan
+from torchpref.kernels.pair_sums import FIELDS
 
 Array = np.ndarray[Any, Any]
 
@@ -251,7 +252,7 @@ def add_trials(
 
 
 #: Rows of the sums over trial pairs, in order; the first eight are the fields of PairSums.
-SUMS = ("lr", "rpp", "ipp", "lr_ties", "rpp_ties", "ipp_ties", "lr_solved", "lr_sooner", "trial_pairs")
+SUMS = (*FIELDS, "trial_pairs")
 
 
 @jit

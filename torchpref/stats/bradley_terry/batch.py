@@ -39,42 +39,22 @@ class BatchFit(NamedTuple):
     status: Int[Tensor, " replicate"]
 
 
-def fit_batch(
-    y: Float[Tensor, "replicate system system"],
-    weights: Float[Tensor, "#replicate system system"] | None = None,
-    start: Float[Tensor, "*replicate system"] | None = None,
-) -> BatchFit:
-    """Scores of every replicate, equal to those of :func:`torchpref.stats.bradley_terry.model`, without gradients.
-
-    Args:
-        y: in [0, 1], y_BA = 1 − y_AB; NaN where not compared. Only the upper triangle (A before B) is read.
-        weights: [1 or replicate, system, system], at least 0; None is 1 for every compared pair. Upper triangle.
-        start: [system] or [replicate, system], where to start; the solution of the whole data is best. None starts from
-            the mean preferences. Entries that are not finite start at 0. No effect on the result beyond rounding.
-
-    Raises:
-        UsageError: shapes that do not fit together, y outside [0, 1], weights negative.
-    """
-    if y.dim() != 3 or y.shape[-1] != y.shape[-2]:
-        raise UsageError(f"y must be [replicate, system, system], got shape {list(y.shape)}")
-    if weights is not None and (weights.dim() != 3 or weights.shape[1:] != y.shape[1:]):
-        raise UsageError(f"weights must be [replicate or 1, system, system], got shape {list(weights.shape)}")
-    return fit_pairs(_upper(y), None if weights is None else _upper(weights), y.shape[-1], start)
-
-
 def fit_pairs(
     y: Float[Tensor, "replicate pair"],
     weights: Float[Tensor, "#replicate pair"] | None,
     systems: int,
     start: Float[Tensor, "*replicate system"] | None = None,
 ) -> BatchFit:
-    """As :func:`fit_batch`, from pairs: every pair (a, b) with a < b in the order (0, 1), (0, 2), …, as in Preferences.
+    """Scores of every replicate, equal to those of :func:`torchpref.stats.bradley_terry.model`, without gradients.
+
+    A pair is (a, b) with a < b, in the order (0, 1), (0, 2), …, as in Preferences.
 
     Args:
-        y: y_ab per replicate; NaN where not compared.
-        weights: w_ab, [1 or replicate, pair]; None is 1 everywhere.
+        y: y_ab in [0, 1] per replicate; NaN where not compared.
+        weights: w_ab, at least 0, [1 or replicate, pair]; None is 1 for every compared pair.
         systems: the number of systems.
-        start: see :func:`fit_batch`.
+        start: [system] or [replicate, system], where to start; the solution of the whole data is best. None starts from
+            the mean preferences. Entries that are not finite start at 0. No effect on the result beyond rounding.
 
     Raises:
         UsageError: shapes that do not fit together, y outside [0, 1], weights negative.
@@ -101,19 +81,6 @@ def fit_pairs(
     if y.device.type == "cpu":
         return _fit_compiled(y, weights, starts, systems)
     return _fit_torch(y, weights, starts, systems)
-
-
-def _upper(square: Float[Tensor, "replicate system system"]) -> Float[Tensor, "replicate pair"]:
-    """The pairs above the diagonal."""
-    count = square.shape[-1]
-    if square.device.type != "cpu":
-        first, second = torch.triu_indices(count, count, 1, device=square.device)
-        return square[:, first, second]
-    from torchpref.stats.bradley_terry import compiled as bt_kernel
-
-    pairs = torch.empty(square.shape[0], count * (count - 1) // 2, dtype=torch.float64)
-    bt_kernel.upper_triangle(square.detach().double().contiguous().numpy(), pairs.numpy())
-    return pairs
 
 
 def _fit_compiled(y: Tensor, weights: Tensor, starts: Tensor, systems: int) -> BatchFit:
@@ -243,9 +210,9 @@ def warm_up() -> None:
     from torchpref.stats.bradley_terry import compiled as bt_kernel
 
     for systems in (3, bt_kernel.MAX_SYSTEMS + 1):
-        y = torch.full((1, systems, systems), 0.5, dtype=torch.float64)
-        y[:, 0, 1], y[:, 1, 0] = 0.75, 0.25
-        fit_batch(y)
+        y = torch.full((1, systems * (systems - 1) // 2), 0.5, dtype=torch.float64)
+        y[:, 0] = 0.75
+        fit_pairs(y, None, systems)
     hessian = torch.tensor([[1.0, -1.0], [-1.0, 1.0]], dtype=torch.float64).numpy()
     bt_kernel._factorise(2, hessian)  # what is taken where LAPACK finds no factor
     bt_kernel._solve(2, hessian, np.zeros(2))

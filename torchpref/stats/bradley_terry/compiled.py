@@ -418,18 +418,6 @@ def fit_large(y: NDArray[np.float64], w: NDArray[np.float64], theta: NDArray[np.
     return theta
 
 
-@_compiled
-def upper_triangle(square: Any, pairs: Any) -> None:
-    """Copies [problem, system, system] above the diagonal to [problem, pair]."""
-    count = square.shape[1]
-    for problem in range(square.shape[0]):
-        at = 0
-        for a in range(count):
-            for b in range(a + 1, count):
-                pairs[problem, at] = square[problem, a, b]
-                at += 1
-
-
 def run(
     y: NDArray[np.float64],
     weights: NDArray[np.float64],

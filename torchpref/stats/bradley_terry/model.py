@@ -129,7 +129,8 @@ def bradley_terry(
 
         −Σ_{A<B} w_AB [y_AB log σ(θ_A − θ_B) + (1 − y_AB) log σ(θ_B − θ_A)] / Σ_{A<B} w_AB  +  ridge/2 · Σ_A θ_A²
 
-    by L-BFGS on autograd's gradient, finished by Newton steps to max |gradient| < 1e-12.
+    by L-BFGS on autograd's gradient, finished by Newton steps to max |gradient| < 1e-12. A batch is solved by damped Newton
+    steps from 0, each problem to the same bits whatever stands beside it.
 
     Without a ridge a finite minimum exists if and only if the graph with an edge A → B wherever y_AB > 0 is strongly
     connected, which is checked first. Where it is not, θ is given within the largest strongly connected component (of
@@ -176,7 +177,8 @@ def bradley_terry(
     with torch.no_grad():
         problems = bt_solver.Problems.of(y.detach(), w.detach(), labels, ridge)
         start = torch.zeros(y.shape[:2], dtype=torch.float64, device=y.device)
-        near, used = bt_solver.lbfgs(problems, start) if start.numel() else (start, 0)
+        # L-BFGS looks at the sum over problems: in a batch the last bit of one would depend on the others.
+        near, used = bt_solver.lbfgs(problems, start) if start.numel() and not batch else (start, 0)
         near = torch.where(torch.isfinite(near).all(-1, keepdim=True), near, start)
         theta, norms, steps = bt_solver.newton(problems, near)
     if y.requires_grad or w.requires_grad:

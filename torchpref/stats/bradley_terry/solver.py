@@ -1,4 +1,4 @@
-"""Minimising the Bradley–Terry objective: L-BFGS by autograd, finished by damped Newton steps; batches of problems."""
+"""Minimising the Bradley–Terry objective: L-BFGS by autograd for one problem, damped Newton steps for one or many."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ class Problems:
         self, theta: Float[Tensor, "problem system"]
     ) -> tuple[Float[Tensor, "problem system"], Float[Tensor, "problem system system"]]:
         """The gradient of :meth:`objective`, and p = σ(θ_A − θ_B)."""
-        p = torch.sigmoid(theta[:, :, None] - theta[:, None, :])
+        # torch.sigmoid rounds the last entries of a tensor otherwise than the rest: a problem would depend on its place.
+        p = 1 / (1 + torch.exp(theta[:, None, :] - theta[:, :, None]))
         return (self.weights * (p - self.y)).sum(-1) + self.ridge * theta, p
 
     def newton_step(
@@ -148,7 +149,7 @@ class _LBFGS(torch.optim.LBFGS):
 
 
 def lbfgs(problems: Problems, theta: Float[Tensor, "problem system"]) -> tuple[Float[Tensor, "problem system"], int]:
-    """Near the minimum by L-BFGS with strong Wolfe line search, for the sum over problems; also the iterations used."""
+    """Near the minimum of one problem by L-BFGS with strong Wolfe line search; also the iterations used."""
     point = theta.clone().requires_grad_(True)
     optimizer = _LBFGS(
         [point], lr=1.0, max_iter=100, tolerance_grad=1e-6, tolerance_change=1e-12, line_search_fn="strong_wolfe"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -26,18 +27,21 @@ class Steps:
 
 
 @contextmanager
-def reporting(progress: bool | Report) -> Iterator[Report | None]:
-    """The report to use: none, the caller's own, or a bar on standard error that is gone when all is done."""
-    if not isinstance(progress, bool):
+def reporting(progress: bool | Report | None) -> Iterator[Report | None]:
+    """The report to use: none, the caller's own, or a bar on standard error that is gone when all is done.
+
+    None is a bar on a terminal, and none elsewhere.
+    """
+    if callable(progress):
         yield progress
         return
-    if not progress:
+    if progress is False or (progress is None and not sys.stderr.isatty()):
         yield None
         return
     from rich.console import Console
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TimeElapsedColumn())
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
         task = bar.add_task("", total=None)
         yield lambda what, done, total: bar.update(task, description=what, completed=done, total=total)

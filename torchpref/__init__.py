@@ -8,47 +8,19 @@ from __future__ import annotations
 
 import sys
 from importlib.machinery import ModuleSpec
+from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-# Public name -> module that defines it.
-_EXPORTS = {
-    "Trajectories": "runs.trajectories",
-    "time_to_return": "runs.curves",
-    "preferences": "pairwise.preferences",
-    "all_preferences": "pairwise.preferences",
-    "Preferences": "pairwise.preferences",
-    "MEASURES": "runs.measures",
-    "bradley_terry": "stats.bradley_terry.model",
-    "BradleyTerry": "stats.bradley_terry.model",
-    "read": "io.reading",
-    "audit": "runs.audit",
-    "convert": "io.convert",
-    "formats": "io.convert",
-    "evaluate": "evaluation.evaluate",
-    "Evaluation": "evaluation.result",
-    "rank": "stats.ranking.ranking",
-    "rank_all": "stats.ranking.ranking",
-    "significance": "stats.significance.significance",
-    "compare": "evaluation.comparison",
-    "gate": "evaluation.gating",
-    "clock_bounds": "evaluation.clock_bounds",
-    "monitor": "evaluation.monitor",
-    "next_runs": "evaluation.monitor",
-    "plan": "stats.planning.planning",
-    "influence": "stats.ranking.influence",
-    "budget_curves": "evaluation.budget",
-    "meta_evaluate": "meta",
-    "mean_preferences": "pairwise.means",
-    "MeanPreferences": "pairwise.means",
-    "stream_preferences": "pairwise.streaming",
-    "sharded_preferences": "pairwise.sharding",
-    "TorchPrefError": "errors",
-    "DataError": "errors",
-    "UsageError": "errors",
-    "MissingExtraError": "errors",
-    "TorchPrefWarning": "errors",
-}
+
+def _public_names() -> dict[str, str]:
+    """Public name -> module that defines it, as ``__init__.pyi`` lists them for type checkers, one a line."""
+    lines = Path(__file__).with_suffix(".pyi").read_text(encoding="utf-8").splitlines()
+    words = [line.split() for line in lines if line.startswith("from torchpref.")]
+    return {line[-1]: line[1].removeprefix("torchpref.") for line in words}
+
+
+_EXPORTS = _public_names()
 _MODULES = ("io", "kernels", "meta", "report", "rl", "sgrl")
 # Paths of version 0.1 that the documentation named, and where they are now; they import, with a warning, until 0.3.
 _MOVED = {
@@ -73,44 +45,6 @@ _MOVED = {
     "streaming": "pairwise.streaming",
     "trajectories": "runs.trajectories",
 }
-
-if TYPE_CHECKING:
-    __version__: str
-    from torchpref.errors import DataError as DataError
-    from torchpref.errors import MissingExtraError as MissingExtraError
-    from torchpref.errors import TorchPrefError as TorchPrefError
-    from torchpref.errors import TorchPrefWarning as TorchPrefWarning
-    from torchpref.errors import UsageError as UsageError
-    from torchpref.evaluation.budget import budget_curves as budget_curves
-    from torchpref.evaluation.clock_bounds import clock_bounds as clock_bounds
-    from torchpref.evaluation.comparison import compare as compare
-    from torchpref.evaluation.evaluate import evaluate as evaluate
-    from torchpref.evaluation.gating import gate as gate
-    from torchpref.evaluation.monitor import monitor as monitor
-    from torchpref.evaluation.monitor import next_runs as next_runs
-    from torchpref.evaluation.result import Evaluation as Evaluation
-    from torchpref.io.convert import convert as convert
-    from torchpref.io.convert import formats as formats
-    from torchpref.io.reading import read as read
-    from torchpref.meta import meta_evaluate as meta_evaluate
-    from torchpref.pairwise.means import MeanPreferences as MeanPreferences
-    from torchpref.pairwise.means import mean_preferences as mean_preferences
-    from torchpref.pairwise.preferences import Preferences as Preferences
-    from torchpref.pairwise.preferences import all_preferences as all_preferences
-    from torchpref.pairwise.preferences import preferences as preferences
-    from torchpref.pairwise.sharding import sharded_preferences as sharded_preferences
-    from torchpref.pairwise.streaming import stream_preferences as stream_preferences
-    from torchpref.runs.audit import audit as audit
-    from torchpref.runs.curves import time_to_return as time_to_return
-    from torchpref.runs.measures import MEASURES as MEASURES
-    from torchpref.runs.trajectories import Trajectories as Trajectories
-    from torchpref.stats.bradley_terry.model import BradleyTerry as BradleyTerry
-    from torchpref.stats.bradley_terry.model import bradley_terry as bradley_terry
-    from torchpref.stats.planning.planning import plan as plan
-    from torchpref.stats.ranking.influence import influence as influence
-    from torchpref.stats.ranking.ranking import rank as rank
-    from torchpref.stats.ranking.ranking import rank_all as rank_all
-    from torchpref.stats.significance.significance import significance as significance
 
 
 def __getattr__(name: str) -> Any:

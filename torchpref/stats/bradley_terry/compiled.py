@@ -279,6 +279,76 @@ def _newton(m: Any, y: Any, w: Any, theta: Any, step: Any, e: Any, hessian: Any)
 
 
 @_compiled
+def _link(y: Any, w: Any, reach: Any) -> Any:
+    """Whom each system was ever preferred to, with itself; and whether every pair was compared and won both ways."""
+    count = reach.size
+    for a in range(count):
+        reach[a] = _ONE << np.uint64(a)
+    complete = True
+    at = 0
+    for a in range(count):
+        for b in range(a + 1, count):
+            counted = w[at] > 0.0 and y[at] == y[at]
+            if counted and y[at] >= ROUNDING:
+                reach[a] |= _ONE << np.uint64(b)
+            else:
+                complete = False
+            if counted and y[at] <= 1.0 - ROUNDING:
+                reach[b] |= _ONE << np.uint64(a)
+            else:
+                complete = False
+            at += 1
+    return complete
+
+
+@_compiled
+def _turned(reach: Any, reached: Any) -> None:
+    """Adds to each system's set those whose sets it is in."""
+    for a in range(reach.size):
+        for b in range(reach.size):
+            reached[a] |= ((reach[b] >> np.uint64(a)) & _ONE) << np.uint64(b)
+
+
+@_compiled
+def _scored(reach: Any, reached: Any, linked: Any) -> Any:
+    """The status, and the set of systems with a finite score; ``reach`` becomes who is below each, ``reached`` who above."""
+    count = reach.size
+    everyone = ~np.uint64(0) >> np.uint64(64 - count)
+    linked[:] = reach
+    _turned(reach, linked)
+    _closure(reach, count)
+    reached[:] = 0
+    _turned(reach, reached)
+    if reach[0] == everyone and reached[0] == everyone:
+        return OK, everyone
+    _closure(linked, count)
+    return SEPARATED if linked[0] == everyone else DISCONNECTED, _largest_component(reach, reached, count)
+
+
+@_compiled
+def _gather(y: Any, w: Any, who: Any, m: Any, count: Any, local_y: Any, local_w: Any) -> None:
+    """The pairs among the first ``m`` of ``who``, y within rounding of 0 or 1 being 0 or 1, and weights of sum 1."""
+    total = 0.0
+    at = 0
+    for i in range(m):
+        a = who[i]
+        offset = a * (2 * count - a - 1) // 2 - a - 1
+        for j in range(i + 1, m):
+            source = offset + who[j]
+            if w[source] > 0.0 and y[source] == y[source]:
+                value = y[source]
+                local_y[at] = 0.0 if value < ROUNDING else 1.0 if value > 1.0 - ROUNDING else value
+                local_w[at] = w[source]
+            else:
+                local_y[at] = 0.5
+                local_w[at] = 0.0
+            total += local_w[at]
+            at += 1
+    for pair in range(at):
+        local_w[pair] /= total
+
+
+@_compiled
 def fit_block(y: Any, weights: Any, starts: Any, theta: Any, status: Any, steps: Any, first: Any, last: Any) -> None:
     """Fits the problems ``first`` to ``last`` (excluded); see bt_batch.fit_pairs.
 
@@ -298,79 +368,27 @@ def fit_block(y: Any, weights: Any, starts: Any, theta: Any, status: Any, steps:
     hessian = np.zeros((count, count))
     everyone = ~np.uint64(0) >> np.uint64(64 - count)
     for problem in range(first, last):
-        row_y = y[problem]
         row_w = weights[problem if weights.shape[0] > 1 else 0]
-        for a in range(count):
-            reach[a] = _ONE << np.uint64(a)
-        complete = True
-        at = 0
-        for a in range(count):
-            bit_a = _ONE << np.uint64(a)
-            for b in range(a + 1, count):
-                if row_w[at] > 0.0 and row_y[at] == row_y[at]:
-                    if row_y[at] >= ROUNDING:
-                        reach[a] |= _ONE << np.uint64(b)
-                    else:
-                        complete = False
-                    if row_y[at] <= 1.0 - ROUNDING:
-                        reach[b] |= bit_a
-                    else:
-                        complete = False
-                else:
-                    complete = False
-                at += 1
         keep = everyone
         status[problem] = OK
-        if not complete:
-            for a in range(count):
-                linked[a] = reach[a]
-                for b in range(count):
-                    linked[a] |= ((reach[b] >> np.uint64(a)) & _ONE) << np.uint64(b)
-            _closure(reach, count)
-            for a in range(count):
-                reached[a] = np.uint64(0)
-                for b in range(count):
-                    reached[a] |= ((reach[b] >> np.uint64(a)) & _ONE) << np.uint64(b)
-            if reach[0] != everyone or reached[0] != everyone:
-                _closure(linked, count)
-                status[problem] = SEPARATED if linked[0] == everyone else DISCONNECTED
-                keep = _largest_component(reach, reached, count)
-        m = _size(keep)
-        at = 0
+        if not _link(y[problem], row_w, reach):
+            status[problem], keep = _scored(reach, reached, linked)
+        m = 0
         for a in range(count):
             if (keep >> np.uint64(a)) & _ONE:
-                who[at] = a
-                at += 1
-        total = 0.0
-        at = 0
-        for i in range(m):
-            a = who[i]
-            offset = a * (2 * count - a - 1) // 2 - a - 1
-            for j in range(i + 1, m):
-                source = offset + who[j]
-                if row_w[source] > 0.0 and row_y[source] == row_y[source]:
-                    value = row_y[source]
-                    local_y[at] = 0.0 if value < ROUNDING else 1.0 if value > 1.0 - ROUNDING else value
-                    local_w[at] = row_w[source]
-                else:
-                    local_y[at] = 0.5
-                    local_w[at] = 0.0
-                total += local_w[at]
-                at += 1
-        for pair in range(at):
-            local_w[pair] /= total
-        if m == 0:
-            pass
-        elif starts.shape[0] == 0:
-            _mean_start(m, local_y, local_w, local_theta, step)
-        else:
-            for i in range(m):
-                value = starts[problem if starts.shape[0] > 1 else 0, who[i]]
-                local_theta[i] = value if value - value == 0.0 else 0.0
+                who[m] = a
+                m += 1
         steps[problem] = 0
         if m > 0:
+            _gather(y[problem], row_w, who, m, count, local_y, local_w)
+            if starts.shape[0] == 0:
+                _mean_start(m, local_y, local_w, local_theta, step)
+            for i in range(m):
+                if starts.shape[0] > 0:
+                    value = starts[problem if starts.shape[0] > 1 else 0, who[i]]
+                    local_theta[i] = value if value - value == 0.0 else 0.0
             steps[problem] = _newton(m, local_y, local_w, local_theta, step, e, hessian)
-        if m == 0:
+        else:
             keep = everyone
         for a in range(count):
             if keep & ~reached[a] == 0 and status[problem] != OK:

@@ -465,7 +465,7 @@ def write_page(page: Path, results: dict[str, list[dict[str, Any]]]) -> None:
     """Replace what stands between the marks ``<!-- trust NAME -->`` and ``<!-- end -->``."""
     text = page.read_text(encoding="utf-8")
     for part, rows in results.items():
-        heads = COLUMNS[part]
+        heads = {key: head for key, head in COLUMNS[part].items() if any(row[key] is not None for row in rows)}
         lines = ["| " + " | ".join(heads.values()) + " |", "|" + "---|" * len(heads)]
         for row in rows:
             cells = (row[key] for key in heads)

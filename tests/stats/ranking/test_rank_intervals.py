@@ -8,7 +8,7 @@ import torch
 
 import torchpref.stats.ranking.rank_intervals as module
 from samples import preferences_of, ternary
-from torchpref.stats.ranking.rank_intervals import flipped_quantile, rank_intervals
+from torchpref.stats.ranking.rank_intervals import FlippedDifferences, rank_intervals
 from torchpref.stats.ranking.score_errors import mean_contributions
 from torchpref.stats.resampling.instances import resampling_units
 
@@ -43,20 +43,20 @@ def test_the_critical_value_is_that_of_the_largest_t_statistic():
         first, second = np.triu_indices(5, 1)
         difference = sample[:, first] - sample[:, second]
         top.append(np.abs(difference.mean(0) / (difference.std(0, ddof=1) / np.sqrt(60))).max())
-    s = flipped_quantile(centred, 0.95, 0)
+    s = FlippedDifferences(centred, 0).quantile(0.95)
     assert s * np.sqrt(59 / (60 - s * s)) == pytest.approx(np.quantile(top, 0.95), rel=0.05)
 
 
 def test_seeds_and_pieces(monkeypatch):
     residuals = np.random.default_rng(0).standard_normal((30, 6))
-    whole = flipped_quantile(residuals, 0.95, 1)
+    whole = FlippedDifferences(residuals, 1).quantile(0.95)
     monkeypatch.setattr(module, "_CELLS", 1 << 8)
     torch.set_num_threads(2)
     try:
-        assert flipped_quantile(residuals, 0.95, 1) == whole
+        assert FlippedDifferences(residuals, 1).quantile(0.95) == whole
     finally:
         torch.set_num_threads(1)
-    assert flipped_quantile(residuals, 0.95, 2) != whole
+    assert FlippedDifferences(residuals, 2).quantile(0.95) != whole
 
 
 @pytest.mark.slow

@@ -58,12 +58,14 @@ def rank_intervals(
     error = np.sqrt(variance)
     difference = scores[:, None] - scores[None, :]
     residuals = np.concatenate([rows for rows, _ in parts])
+    flipped = FlippedDifferences(residuals, seed)
     open_ = np.ones((size, size), dtype=bool)
     np.fill_diagonal(open_, False)
     better = np.zeros((size, size), dtype=bool)
+    sure = None if certain is None else certain.cpu().numpy()
     first_critical = 0.0
     while True:
-        quantile = flipped_quantile(residuals, level, seed, open_)
+        quantile = flipped.quantile(level, open_)
         critical = _critical(quantile, contributions, parts, variances)
         if not better.any():
             first_critical = float(critical.max(initial=0.0, where=error > 0)) if (error > 0).any() else np.inf
@@ -71,10 +73,11 @@ def rank_intervals(
         found = open_ & (difference > np.maximum(margin, 1e-9))
         better |= found
         open_ &= ~found
-        if not stepwise or not found.any() or not open_.any() or size * (size - 1) // 2 > STEPWISE_PAIRS:
+        wanted = open_ if sure is None else open_ & sure  # what no further step could add need not be looked for
+        if not stepwise or not found.any() or not wanted.any() or size * (size - 1) // 2 > STEPWISE_PAIRS:
             break
-    if certain is not None:
-        better &= certain.cpu().numpy()
+    if sure is not None:
+        better &= sure
     return np.stack([1 + better.sum(axis=0), size - better.sum(axis=1)], axis=1).astype(np.int64), first_critical
 
 
@@ -113,45 +116,60 @@ def _critical(
     return critical
 
 
-def flipped_quantile(
-    residuals: NDArray[np.float64], level: float, seed: int, open_: NDArray[np.bool_] | None = None, draws: int = DRAWS
-) -> float:
-    """What the largest difference stays below with chance ``level`` if no two systems differ, in its standard errors.
+class FlippedDifferences:
+    """Differences of all pairs of systems under random signs of the residuals, one coin per cluster for all systems.
 
-    The residuals' signs are flipped at random, one coin per cluster for all systems, and every difference is divided by the
-    norm of its residuals. Infinite where the clusters are too few to be sure of anything.
+    Every difference is divided by the norm of its residuals. The sums under the signs are drawn once for all steps.
 
     Args:
         residuals: float64 ``[cluster, system]``.
-        level: the chance.
         seed: whole number.
-        open_: bool ``[system, system]``, which differences count, that of the row above the column; all by default.
         draws: random sign patterns.
     """
-    count, size = residuals.shape
-    if count < 2 or size < 2:
-        return float("inf")
-    above, below = (np.ones((size, size), dtype=bool),) * 2 if open_ is None else (open_, open_.T)
-    first, second = np.triu_indices(size, 1)
-    norms = np.empty(len(first))
-    step = max(1, _CELLS // count)
-    for start in range(0, len(first), step):
-        part = slice(start, start + step)
-        norms[part] = ((residuals[:, first[part]] - residuals[:, second[part]]) ** 2).sum(axis=0)
-    usable = norms > 1e-18 * max(norms.max(initial=0.0), 1e-300)
-    if not usable.any():
-        return float("inf")
-    largest = []
-    for sums in _flipped_sums(residuals, seed, draws, int(usable.sum())):
-        top = torch.full((sums.shape[1],), -torch.inf, dtype=torch.float64)
-        for counted, sign in ((usable & above[first, second], 1), (usable & below[first, second], -1)):
+
+    def __init__(self, residuals: NDArray[np.float64], seed: int, draws: int = DRAWS) -> None:
+        count, size = residuals.shape
+        self._first, self._second = np.triu_indices(size, 1)
+        self._norms = np.empty(len(self._first))
+        step = max(1, _CELLS // max(1, count))
+        for start in range(0, len(self._first), step):
+            part = slice(start, start + step)
+            apart = residuals[:, self._first[part]] - residuals[:, self._second[part]]
+            self._norms[part] = (apart**2).sum(axis=0)
+        self._usable = self._norms > 1e-18 * max(self._norms.max(initial=0.0), 1e-300)
+        if count < 2:
+            self._usable[:] = False
+        self._sums = list(_flipped_sums(residuals, seed, draws, int(self._usable.sum()))) if self._usable.any() else []
+
+    def quantile(self, level: float, open_: NDArray[np.bool_] | None = None) -> float:
+        """What the largest difference stays below with chance ``level`` if no two systems differ; infinite where the clusters
+        are too few to be sure of anything.
+
+        Args:
+            level: the chance.
+            open_: bool ``[system, system]``, which differences count, that of the row above the column; all by default.
+        """
+        if not self._sums:
+            return float("inf")
+        every = np.ones(len(self._first), dtype=bool)
+        up = every if open_ is None else open_[self._first, self._second]
+        down = every if open_ is None else open_[self._second, self._first]
+        chosen = []
+        for counted, sign in ((up & down, 0), (up & ~down, 1), (~up & down, -1)):
+            counted = counted & self._usable
             if counted.any():
-                scale = torch.from_numpy(sign / np.sqrt(norms[counted]))
-                a, b = torch.from_numpy(first[counted]), torch.from_numpy(second[counted])
-                top = torch.maximum(top, (sums[a].sub_(sums[b]).mul_(scale[:, None])).amax(0))
-        largest.append(top)
-    ordered = torch.cat(largest).sort().values.numpy()
-    return float(ordered[min(len(ordered) - 1, int(np.ceil(level * (len(ordered) + 1))) - 1)])
+                scale = torch.from_numpy((sign or 1) / np.sqrt(self._norms[counted]))[:, None]
+                a, b = torch.from_numpy(self._first[counted]), torch.from_numpy(self._second[counted])
+                chosen.append((a, b, scale, sign == 0))
+        largest = []
+        for sums in self._sums:
+            top = torch.full((sums.shape[1],), -torch.inf, dtype=torch.float64)
+            for a, b, scale, both in chosen:
+                ahead = sums[a].sub_(sums[b]).mul_(scale)
+                top = torch.maximum(top, (ahead.abs_() if both else ahead).amax(0))
+            largest.append(top)
+        ordered = torch.cat(largest).sort().values.numpy()
+        return float(ordered[min(len(ordered) - 1, int(np.ceil(level * (len(ordered) + 1))) - 1)])
 
 
 def _flipped_sums(

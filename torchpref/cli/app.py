@@ -89,6 +89,7 @@ def compare(
     level: opt.Level = LEVEL,
     history: opt.History = None,
     clocks: opt.ClocksOption = None,
+    margin: opt.Equivalence = 0.0,
     seed: opt.Seed = 0,
     json: opt.Json = None,
 ) -> None:
@@ -113,6 +114,7 @@ def compare(
         seed=seed,
         history=replace(reading, paths=[*reading.paths, *history]).runs() if history else None,
         clocks=[part.strip() for part in clocks.split(",") if part.strip()] if clocks else None,
+        margin=margin,
     )
     if json is not None:
         out.write_json(json, reading.noted(result.to_dict()))

@@ -173,6 +173,10 @@ TestOption = Annotated[
         _COMPARING, "--test", help="sign-flip, or mean: betting, which holds for every distribution and finds less."
     ),
 ]
+Equivalence = Annotated[
+    float,
+    _option(_COMPARING, "--margin", metavar="X", parser=real, help="Test whether the two are within X of each other, too."),
+]
 Power = Annotated[
     float, _option(_COMPARING, "--power", metavar="X", parser=real, help="Wanted chance of finding the difference.")
 ]

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from torchpref.errors import UsageError
 from torchpref.evaluation.clock_bounds import ClockBounds, clock_bounds
 from torchpref.evaluation.disagreement import disagreement
+from torchpref.evaluation.effect_sizes import EffectSizes, effect_sizes
 from torchpref.evaluation.history import HistoryEstimate, history_estimate
 from torchpref.evaluation.two_systems import two_systems
 from torchpref.pairwise.one_pair import PairPreferences
@@ -20,8 +21,10 @@ from torchpref.runs.curves import LEVEL_PAD, Grid
 from torchpref.runs.measures import JUDGE, LEVEL, describe, judge_of, resolve_measures
 from torchpref.runs.plain import plain
 from torchpref.runs.units import MILLION
-from torchpref.stats.resampling.instances import Seed, resolve_seed
-from torchpref.stats.significance.effects import pair_effects
+from torchpref.stats.resampling.instances import Seed, resolve_seed, units_of
+from torchpref.stats.significance.effects import Effects, pair_effects
+from torchpref.stats.significance.margins import MarginTest, check_margin, margin_test
+from torchpref.stats.significance.mean_test import mean_tests
 from torchpref.stats.significance.pair_tests import METHODS, sign_flip_tests
 
 if TYPE_CHECKING:
@@ -84,6 +87,10 @@ class MeasureComparison:
         levels: who was sooner at which level; None for measures that know no levels.
         deciding: the instances in order of what they add to the side that is preferred, the largest first.
         reversal: without how many of these Δ̄ would no longer have its sign; 0 where Δ̄ is 0.
+        mean_p: two-sided p of "the mean is 0" by betting, which holds for every distribution and finds less; with
+            ``mean_p_low`` and ``mean_p_high``, its 5 and 95 % quantiles over orders of the instances.
+        equivalence_p: p of "Δ̄ is not within ±margin" (two one-sided tests); NaN without a margin.
+        remarks: where two ways to judge disagree, in words.
     """
 
     measure: str
@@ -101,6 +108,11 @@ class MeasureComparison:
     levels: tuple[LevelCount, ...] | None
     deciding: tuple[DecidingInstance, ...]
     reversal: int
+    mean_p: float = np.nan
+    mean_p_low: float = np.nan
+    mean_p_high: float = np.nan
+    equivalence_p: float = np.nan
+    remarks: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, repr=False)
@@ -117,6 +129,8 @@ class Comparison:
         judge: the measure that judges; the others describe.
         history: the judge's mean over all instances with the help of others' runs, if ``history`` was given.
         bounds: what holds whatever the clocks are worth, if ``clocks`` were given.
+        effects: how large the difference is: in success rate, in time, in the chance to be sooner.
+        margin: of the equivalence tests; 0 for none.
     """
 
     first: str
@@ -129,6 +143,8 @@ class Comparison:
     judge: str = JUDGE
     history: HistoryEstimate | None = None
     bounds: ClockBounds | None = None
+    effects: EffectSizes | None = None
+    margin: float = 0.0
 
     def __getitem__(self, measure: str) -> MeasureComparison:
         """The comparison under one measure."""
@@ -157,6 +173,10 @@ class Comparison:
                 "lost": one.lost,
                 "tied": one.tied,
                 "reversal": one.reversal,
+                "mean_p": plain(one.mean_p),
+                "mean_p_low": plain(one.mean_p_low),
+                "mean_p_high": plain(one.mean_p_high),
+                "equivalence_p": plain(one.equivalence_p),
                 "contradiction": one.contradiction,
             }
             for one in self.measures.values()
@@ -176,6 +196,7 @@ class Comparison:
                 "split": one.split,
                 "levels": None if one.levels is None else [vars(count) for count in one.levels],
                 "deciding": [vars(instance) for instance in one.deciding],
+                "remarks": list(one.remarks),
             }
         more = {} if self.history is None else {"history": self.history.to_dict()}
         more |= {} if self.bounds is None else {"bounds": self.bounds.to_dict()}
@@ -188,6 +209,8 @@ class Comparison:
             "seed": self.seed,
             "judge": self.judge,
             "disagreement": list(self.disagreement),
+            "margin": self.margin,
+            "effects": None if self.effects is None else _effects_dict(self.effects),
             "measures": measures,
             **more,
         }
@@ -228,6 +251,7 @@ def compare(
     seed: Seed = 0,
     history: Trajectories | None = None,
     clocks: Sequence[str] | None = None,
+    margin: float = 0.0,
 ) -> Comparison:
     """Compare two systems on the instances that both ran.
 
@@ -239,18 +263,20 @@ def compare(
         weights: of instances, see :func:`torchpref.preferences`.
         grid: of levels.
         level: of the intervals.
-        seed: for simulated p-values.
+        seed: for simulated p-values, and the orders of bets.
         history: runs of the one that ran more, and of at least three others, on all instances: the mean over all of them is
             estimated from the 15 or more that the other one ran.
         clocks: two clocks or more: bounds that hold whatever they are worth, by LR or RPP.
+        margin: with one above 0 each measure is also tested for equivalence: is Δ̄ within ±margin?
 
     Raises:
-        UsageError: an unknown system, measure or clock; too little history.
+        UsageError: an unknown system, measure or clock; too little history; a margin outside [0, 1).
         DataError: the two share no instance.
     """
     from torchpref.runs.checks import known_times
 
     number = resolve_seed(seed)
+    check_margin("margin", margin)
     names = resolve_measures(measures)
     if measures == "all" and not runs.clocks:
         names = tuple(name for name in names if not describe(name).temporal)
@@ -258,7 +284,7 @@ def compare(
     found = {}
     clock_used = None
     for name, prefs in all_preferences(two[0], names, clock=clock, weights=two[1], grid=grid).items():
-        found[name] = _compare(prefs, first, second, level, number)
+        found[name] = _compare(prefs, first, second, level, number, margin)
         clock_used = clock_used or prefs.clock
     known = clock_used is not None and known_times(two[0], clock_used)
     judge = judge_of(measures, found) or next(iter(found))
@@ -267,15 +293,30 @@ def compare(
         past = history_estimate(runs, history, first, second, judge, clock=clock, grid=grid, level=level)
     if clocks is not None:
         bounds = clock_bounds(runs, first, second, clocks, "rpp" if judge == "rpp" else "lr")
-    return Comparison(first, second, clock_used, level, found, number, known, judge, past, bounds)
+    dated = clock_used if known else None
+    effects = effect_sizes(two[0], first, second, clock=dated, weights=two[1], level=level)
+    return Comparison(first, second, clock_used, level, found, number, known, judge, past, bounds, effects, margin)
 
 
-def _compare(prefs: Preferences, first: str, second: str, level: float, seed: int) -> MeasureComparison:
+def _effects_dict(effects: EffectSizes) -> dict[str, Any]:
+    named = {name: getattr(effects, name) for name in ("success_difference", "time_ratio", "sooner")}
+    return {
+        "clock": effects.clock,
+        **{name: {key: plain(value) for key, value in vars(one).items()} for name, one in named.items()},
+    }
+
+
+def _compare(prefs: Preferences, first: str, second: str, level: float, seed: int, margin: float) -> MeasureComparison:
     _, sign = prefs.pair_index(first, second)
     pair = prefs[first, second]
     effects = pair_effects(prefs, level)
     tests = sign_flip_tests(prefs, 0.05, FLIPS, seed)
     low, high = sorted((sign * effects.low[0], sign * effects.high[0]))
+    bets = mean_tests(prefs.delta.cpu().numpy(), prefs.weights.cpu().numpy(), units_of(prefs), seed)
+    equivalence = np.nan
+    if margin > 0:
+        sides = [_against(prefs, effects, bound, seed) for bound in (-margin, margin)]
+        equivalence = max(sides[0].above, sides[1].below)
     split = None
     if prefs.parts is not None:
         split = {name: sign * float(value[0]) + 0.0 for name, value in prefs.pair_split().items()}
@@ -298,7 +339,28 @@ def _compare(prefs: Preferences, first: str, second: str, level: float, seed: in
         levels=None if pair.levels is None else tuple(_levels(pair)),
         deciding=deciding,
         reversal=reversal,
+        mean_p=float(bets.p[0]),
+        mean_p_low=float(bets.low[0]),
+        mean_p_high=float(bets.high[0]),
+        equivalence_p=float(equivalence),
+        remarks=_remarks(float(tests.p[0]), float(bets.p[0]), float(low), float(high), 1 - level),
     )
+
+
+def _against(prefs: Preferences, effects: Effects, bound: float, seed: int) -> MarginTest:
+    delta, weights = prefs.delta[:, 0].cpu().numpy(), prefs.weights.cpu().numpy()
+    return margin_test(delta, weights, units_of(prefs), effects, bound, FLIPS, seed)
+
+
+def _remarks(p: float, mean_p: float, low: float, high: float, alpha: float) -> tuple[str, ...]:
+    """Where the test, the interval and the test of the mean alone differ in what they say of 0."""
+    words = []
+    if low == low and (p <= alpha) != (low > 0 or high < 0):
+        words.append("the test and the interval disagree about 0")
+    if (p <= alpha) != (mean_p <= alpha):
+        shows = "finds a difference" if mean_p <= alpha else "finds no difference"
+        words.append(f"the test of the mean alone (betting) {shows}, p = {mean_p:.3g}")
+    return tuple(words)
 
 
 def _shares(prefs: Preferences, pair: PairPreferences) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ from torchpref.meta.rankings import kendall
 from torchpref.meta.result import MetaTable
 from torchpref.meta.values import PairValues
 from torchpref.pairwise.preferences import Preferences
-from torchpref.stats.resampling.instances import draw_weights, resampling_units
+from torchpref.stats.resampling.instances import draw_weights, units_of
 
 NO_ORDER = "no known order was given"
 NO_TRIALS = "no system has two trials of any instance"
@@ -89,7 +89,7 @@ def _measure(
     from torchpref.stats.significance.significance import sign_flip_tests
 
     step(prefs.measure)
-    units = resampling_units(prefs.benchmarks)
+    units = units_of(prefs)
     count = len(prefs.instances)
     p = torch.from_numpy(sign_flip_tests(prefs, options.alpha, None, options.seed).p).unsqueeze(0)
     once = torch.ones((1, count), dtype=torch.int32)

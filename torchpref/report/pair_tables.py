@@ -44,6 +44,7 @@ def comparison_tables(result: ComparisonLike) -> list[RenderableType]:
     parts: list[RenderableType] = [Text(printable(head)), Text(""), measures, Text(note)]
     if result.clock and not result.known_times:
         parts.insert(1, Text("No times are known, so only what was reached is compared."))
+    parts += _effects(result) + _verdicts(result)
     lr = result.measures.get("lr")
     if lr is not None:
         parts += _split(result, lr)
@@ -65,7 +66,36 @@ _TESTS = {
     "larger of sign flips and label permutation": "the larger of sign flips over instances and trial labels permuted "
     "within them, since runs differ in number",
     "paired t": "t over instances",
+    "betting on the mean": "betting on the mean",
 }
+
+
+def _effects(result: ComparisonLike) -> list[RenderableType]:
+    """How large the difference is in words that need no preference."""
+    if result.effects is None:
+        return []
+    sizes = table(("effect of the first", "<"), "", f"{100 * result.level:g} % interval", "inst.")
+    rows = [("difference in success rate", result.effects.success_difference)]
+    if result.effects.clock:
+        rows.append((f"its {result.effects.clock} / the second's, median where both solve", result.effects.time_ratio))
+        rows.append(("chance to be sooner where both solve", result.effects.sooner))
+    for name, one in rows:
+        if one.value == one.value:
+            show = signed if one is result.effects.success_difference else "{:.3f}".format
+            limits = f"{show(one.low)} to {show(one.high)}" if one.low == one.low else None
+            add(sizes, name, show(one.value), limits, one.instances)
+    return [Text(""), sizes]
+
+
+def _verdicts(result: ComparisonLike) -> list[RenderableType]:
+    """What the judge says where two ways to judge disagree, and about equivalence."""
+    one = result.measures[result.judge]
+    words = [("!", f"{result.judge.upper()}: {remark}") for remark in one.remarks]
+    if result.margin:
+        found = "within" if one.equivalence_p <= 1 - result.level else "not shown to be within"
+        tests = f"(two one-sided tests, p = {_p(one.equivalence_p)})"
+        words.append(("-", f"{result.judge.upper()}: {found} ±{result.margin:g} of each other {tests}"))
+    return [bullets(words)] if words else []
 
 
 def _judges(result: ComparisonLike) -> str:

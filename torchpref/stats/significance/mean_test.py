@@ -89,4 +89,4 @@ def _one(values: NDArray[np.float64], bound: float, seed: int, orders: int) -> t
 
 
 def _p(log_wealth: NDArray[np.float64]) -> NDArray[np.float64]:
-    return np.exp(-np.maximum(log_wealth.max(axis=1), 0.0))
+    return np.asarray(np.exp(-np.maximum(log_wealth.max(axis=1), 0.0)))

@@ -25,6 +25,7 @@ METHODS = (
     "simulation",
     "larger of sign flips and label permutation",
     "paired t",
+    "betting on the mean",
 )
 #: Where the numbers of trials differ neither of the two holds its level alone.
 LARGER = METHODS[6]
@@ -76,9 +77,9 @@ def sign_flip_tests(
     from torchpref.stats.significance.relabelling import relabelled
 
     units = units or units_of(prefs)
-    mask = prefs.mask.cpu().numpy() & (prefs.weights.cpu().numpy() > 0)[:, None]
+    mask: NDArray[np.bool_] = prefs.mask.cpu().numpy() & (prefs.weights.cpu().numpy() > 0)[:, None]
     values = np.where(mask, np.nan_to_num((prefs.delta * prefs.weights[:, None]).cpu().numpy()), 0.0)
-    compared = mask.any(0)
+    compared = np.asarray(mask.any(0), dtype=np.bool_)
     count = enough_flips(int(compared.sum()), alpha, flips)
     p, methods = flipped(values, compared, units, count, seed)
     used = count if (methods == METHODS.index("simulation")).any() else 0
@@ -148,7 +149,7 @@ def flipped(
         # Values of single instances lie on a lattice within rounding; their sums over families are sums of its steps.
         steps = exact_tests.lattice_steps(single[:, rest])
         if steps is not None:
-            exact = exact_tests.lattice_p(by_family(steps, units).astype(np.int64))
+            exact = exact_tests.lattice_p(by_family(steps.astype(np.float64), units).astype(np.int64))
             found = ~np.isnan(exact)
             p[rest[found]], methods[rest[found]] = exact[found], code["lattice"]
             rest = rest[~found]

@@ -21,10 +21,11 @@ from torchpref.report.numbers import signed
 from torchpref.runs.measures import ALPHA, LEVEL
 from torchpref.runs.names import two_names
 from torchpref.runs.plain import plain
-from torchpref.stats.resampling.instances import Seed, resolve_seed
+from torchpref.stats.resampling.instances import Seed, resolve_seed, units_of
 from torchpref.stats.significance.corrections import CORRECTIONS, adjust, resolve_correction
 from torchpref.stats.significance.effects import check_level, pair_effects, to_tensor
-from torchpref.stats.significance.pair_tests import METHODS, paired_t_tests, sign_flip_tests
+from torchpref.stats.significance.mean_test import METHOD, mean_tests
+from torchpref.stats.significance.pair_tests import METHODS, PairTests, paired_t_tests, sign_flip_tests
 
 if TYPE_CHECKING:
     import polars
@@ -52,6 +53,7 @@ class Significance:
         level: level of the intervals.
         flips: number of simulated flips, 0 where none was needed.
         seed: of the simulation.
+        order_range: float64 ``[pair, 2]``, for ``test="mean"`` the 5 and 95 % quantiles of p over orders; else None.
     """
 
     measure: str
@@ -69,6 +71,7 @@ class Significance:
     level: float
     flips: int
     seed: int
+    order_range: Float[Tensor, "pair 2"] | None = None
 
     @property
     def significant(self) -> Bool[Tensor, " pair"]:
@@ -186,7 +189,7 @@ def significance(
     prefs: Preferences,
     correction: str | None = "holm",
     *,
-    test: Literal["sign-flip", "t"] = "sign-flip",
+    test: Literal["sign-flip", "t", "mean"] = "sign-flip",
     alpha: float = ALPHA,
     level: float = LEVEL,
     flips: int | None = None,
@@ -198,7 +201,9 @@ def significance(
         prefs: the preferences.
         correction: ``holm``, ``bh``, ``by``, ``max-t`` or ``none``.
         test: ``sign-flip``, or ``t`` for the t-test over instances that goes with the intervals: like them it adds two
-            instances of opposite sign, without which ten instances in {−1, 0, 1} would reject far too often under Holm.
+            instances of opposite sign, without which ten instances in {−1, 0, 1} would reject far too often under Holm; or
+            ``mean``: betting, which tests "the mean is 0" for every distribution (sign flips are exact for exchangeable
+            systems) and finds less. Its p depends on a seeded order; ``order_range`` says how much.
         alpha: error rate that :attr:`Significance.significant` uses.
         level: level of the effects' intervals.
         flips: flips where simulation is needed; at least 10 · pairs / α and at least 9,999 are always taken.
@@ -212,10 +217,16 @@ def significance(
     number = resolve_seed(seed)
     effects = pair_effects(prefs, level)
     tests = paired_t_tests(effects) if test == "t" else None
-    if test not in ("sign-flip", "t"):
-        raise UsageError(f"unknown test {test!r}; use 'sign-flip' or 't'")
-    if correction == "max-t" and test == "t":
-        raise UsageError("max-T is a correction of the sign-flip test; use Holm with test='t'")
+    if test not in ("sign-flip", "t", "mean"):
+        raise UsageError(f"unknown test {test!r}; use 'sign-flip', 't' or 'mean'")
+    if correction == "max-t" and test != "sign-flip":
+        raise UsageError(f"max-T is a correction of the sign-flip test; use Holm with test={test!r}")
+    order_range = None
+    if test == "mean":
+        bets = mean_tests(prefs.delta.cpu().numpy(), prefs.weights.cpu().numpy(), units_of(prefs), number)
+        order_range = to_tensor(np.stack([bets.low, bets.high], axis=1))
+        compared = ~np.isnan(bets.p)
+        tests = PairTests(bets.p, np.fmin(bets.below, bets.above), np.where(compared, METHODS.index(METHOD), 0))
     if tests is None:
         tests = sign_flip_tests(prefs, alpha, flips, number, max_t=correction == "max-t")
     adjusted = tests.max_t if correction == "max-t" else adjust(tests.p, correction)
@@ -236,6 +247,7 @@ def significance(
         level=float(level),
         flips=tests.flips,
         seed=number,
+        order_range=order_range,
     )
 
 

@@ -22,6 +22,8 @@ DOCS = Path(__file__).parents[1] / "docs"
 PAGES = sorted(page.relative_to(DOCS).as_posix() for page in DOCS.rglob("*.md"))
 #: Their code needs trainers, a model or hours; tests/rl/test_docs.py runs or compiles it.
 ELSEWHERE = {"rl.md", "hooks.md"}
+#: What these show is made by mkdocs, by a benchmark, by make or in CI; no other page may be without a block that is run.
+NOTHING_TO_RUN = {"contributing.md", "how-sure.md", "in-ci.md"} | {page for page in PAGES if page.startswith("api/")}
 BLOCK = re.compile(r"^( *)```(\w*)(?: title=\"([^\"]+)\")?\n(.*?)^ *```$", re.M | re.S)
 FLAGS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
@@ -31,7 +33,9 @@ def _in_order(want: str, got: str) -> bool:
     return doctest.OutputChecker().check_output(want, got, FLAGS)
 
 
-def _console(text: str, capsys: pytest.CaptureFixture[str]) -> None:
+def _console(text: str, capsys: pytest.CaptureFixture[str]) -> int:
+    """Run the commands of a block; how many they were."""
+    run = 0
     for each in re.split(r"^\$ ", text, flags=re.M)[1:]:
         joined = each.replace("\\\n", " ")
         line, _, want = joined.partition("\n")
@@ -45,28 +49,35 @@ def _console(text: str, capsys: pytest.CaptureFixture[str]) -> None:
         assert ended.value.code in (0, 1, 4, None), f"{line}\n{got.err}"
         if want.strip():
             assert _in_order(want, got.out), f"$ {line}\nwanted:\n{want}\ngot:\n{got.out}"
+        run += 1
+    return run
 
 
-@pytest.mark.parametrize("name", PAGES)
+def test_pages_that_are_not_run_are_there() -> None:
+    assert ELSEWHERE | NOTHING_TO_RUN <= set(PAGES)
+
+
+@pytest.mark.parametrize("name", [page for page in PAGES if page not in ELSEWHERE])
 def test_page(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("COLUMNS", "80")
     known: dict[str, Any] = {"tp": tp}
-    if name in ELSEWHERE:
-        return
+    run = 0
     for indent, language, title, body in BLOCK.findall((DOCS / name).read_text(encoding="utf-8")):
         text = "\n".join(line.removeprefix(indent) for line in body.split("\n"))
         if language == "console":
-            _console(text, capsys)
+            run += _console(text, capsys)
         elif language == "python":
             assert ">>>" in text, f"{name}: a block of Python without a prompt is not run:\n{text}"
             test = doctest.DocTestParser().get_doctest(text, known, name, name, 0)
             report: list[str] = []
             result = doctest.DocTestRunner(optionflags=FLAGS).run(test, out=report.append, clear_globs=False)
             known = test.globs
+            run += result.attempted
             assert not result.failed, "".join(report)
         elif title:
             Path(title).write_text(text, encoding="utf-8")
+    assert (run == 0) == (name in NOTHING_TO_RUN), f"{name}: {run} commands and examples are run"
 
 
 def test_the_runner_sees_what_is_wrong(capsys: pytest.CaptureFixture[str]) -> None:

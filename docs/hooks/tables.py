@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from enum import Enum
-from typing import Any
+from typing import Any, get_type_hints
 
 
 def _cell(text: str) -> str:
@@ -25,13 +25,17 @@ def options_table(command: str) -> str:
     from torchpref.cli.app import app
 
     parameters: list[Any] = typer.main.get_command(app).commands[command].params  # type: ignore[attr-defined]
+    (callback,) = [one.callback for one in app.registered_commands if one.callback and one.callback.__name__ == command]
+    # Where typer keeps an option's values differs from version to version; the function says them itself.
+    types = get_type_hints(callback)
     rows = ["| option | what it does | default |", "|---|---|---|"]
     for parameter in parameters:
         named = parameter.param_type_name == "option"
         if named and parameter.name == "help":
             continue
-        values = _choices(parameter.type_descriptor.annotation) if parameter.metavar is None else []
-        kind = " or ".join(f"`{value}`" for value in values) or (f"`{parameter.metavar}`" if parameter.metavar else "")
+        values = _choices(types[parameter.name])
+        metavar = parameter.metavar if isinstance(parameter.metavar, str) else ""
+        kind = f"`{metavar}`" if metavar else " or ".join(f"`{value}`" for value in values)
         name = f"`{parameter.opts[0]}` {kind}".strip() if named else kind
         given = getattr(parameter.default, "value", parameter.default)
         default = "" if given is None or given is False or callable(given) else f"`{given}`"

@@ -159,6 +159,8 @@ def write_text(path: str, text: str, option: str = "--json") -> None:
     if path == "-":
         sys.stdout.write(text)
         return
+    from torchpref.io.files.whole import written_whole
+
     try:
         if os.path.exists(path) and not os.path.isfile(path):
             with open(path, "w", encoding="utf-8") as file:

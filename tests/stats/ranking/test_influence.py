@@ -38,8 +38,16 @@ def test_flips_are_counted():
     found = influence(preferences_of(delta, unit=10**6))
     assert found.flips.tolist() == [[True, False, False], [False, False, False], [False, False, False]]
     assert found.flipped_pairs == pytest.approx(1 / 3) and found.flip_rate == pytest.approx(1 / 9)
-    # The first two pairs are far from balanced, the third is tied: with few instances there are no scores to change.
-    assert [row["instance"] for row in found.rows()][:1] == ["instance-1"]
+    # Every row tells of the score that changes most, and the rows come by the size of that change.
+    rows = found.rows()
+    assert [(row["instance"], row["system"], row["flips"]) for row in rows] == [
+        ("instance-1", "system-1", ["system-1 − system-2"]),
+        ("instance-3", "system-1", []),
+        ("instance-2", "system-1", []),
+    ]
+    largest = [float(change[change.abs().argmax()]) for change in found.change[[0, 2, 1]]]
+    assert [row["change"] for row in rows] == largest
+    assert largest[0] < 0 < largest[2] < largest[1] < -largest[0]
 
 
 def test_one_trial_of_a_ternary_measure_never_flips():

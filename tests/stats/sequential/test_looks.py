@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from profiles import examples
 from torchpref.errors import UsageError
 from torchpref.stats.sequential.looks import OrderedPair, look
 from torchpref.stats.sequential.paths import UNIT, Pooled, label_steps, path_boundary, sign_steps, signs
@@ -44,7 +45,7 @@ def by_definition(steps, budget, looks, two_sided):
     return crossed, removed / steps.shape[1]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60))
 @given(
     st.lists(st.sampled_from([-1.0, -0.5, 0.0, 0.25, 1.0]), min_size=3, max_size=30),
     st.booleans(),
@@ -83,7 +84,7 @@ def test_exact_masses_and_paths_agree_on_wins_and_losses():
     assert same >= 34  # counts of 10,000 paths and masses differ only where a tail nearly fits
 
 
-@settings(max_examples=30, deadline=None)
+@settings(max_examples=examples(30))
 @given(
     st.lists(st.sampled_from([-1.0, -1.0, -0.5, 0.0, 1.0]), min_size=4, max_size=36),
     st.integers(1, 35),

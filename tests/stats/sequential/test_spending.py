@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from profiles import examples
 from torchpref.errors import UsageError
 from torchpref.stats.sequential.spending import spent_by, ternary_boundary
 
@@ -44,7 +45,7 @@ def walk(delta: list[int], planned: int, alpha: float, two_sided: bool) -> tuple
     return crossed, spends
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120))
 @given(
     st.lists(st.sampled_from([-1, -1, 0, 1]), min_size=1, max_size=40),
     st.integers(0, 30),

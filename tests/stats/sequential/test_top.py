@@ -9,12 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from profiles import examples
 from torchpref.errors import UsageError
 from torchpref.stats.sequential.order import random_order
 from torchpref.stats.sequential.top import find_cycle, places
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150))
 @given(st.integers(2, 5), st.data())
 def test_in_and_out_hold_in_every_order_that_the_claims_allow(systems, data):
     order = data.draw(st.permutations(range(systems)))

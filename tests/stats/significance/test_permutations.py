@@ -70,7 +70,7 @@ def few_runs(seed: int, first: int = 1, second: int = 3):
     return tp.Trajectories(runs.returns.double() / 1e6, times={"steps": runs.times["steps"]}, present=present)
 
 
-@settings(max_examples=30)
+@settings(max_examples=examples(30))
 @given(st.integers(0, 10_000), st.sampled_from(["sr", "lr"]), st.sampled_from([(1, 3), (2, 3), (3, 2)]))
 def test_chances_of_wins_and_losses_are_those_of_every_relabelling(seed, measure, trials):
     prefs = tp.preferences(few_runs(seed, *trials), measure)

@@ -89,7 +89,7 @@ def families_by_hand(delta, families):
     return hits / len(all_signs)
 
 
-@settings(max_examples=40)
+@settings(max_examples=examples(40))
 @given(st.integers(0, 10_000), st.integers(2, 9), st.sampled_from([1, 3, 10]))
 def test_signs_are_flipped_by_family(seed, number, unit):
     rng = np.random.default_rng(seed)

@@ -1,5 +1,5 @@
 # Every target builds what it needs in $(VENV) from pyproject.toml and constraints.txt; a second call finds it ready.
-#   make test | test-all | test-lowest | test-newest | lint | types | demo | notebooks | docs | bench | clean
+#   make test | test-all | test-lowest | test-newest | triton | lint | types | demo | notebooks | docs | wheel | bench | clean
 #   make test ARGS="-k bradley -x"
 SHELL := /bin/bash
 .SHELLFLAGS := -euo pipefail -c
@@ -24,7 +24,7 @@ define install
 	@touch $@
 endef
 
-.PHONY: help core test test-all test-lowest test-newest test-trainers triton lint types demo notebooks docs bench clean
+.PHONY: help core test test-all test-lowest test-newest test-trainers triton lint types demo notebooks docs wheel bench clean
 
 help:
 	@sed -n '1,3p' Makefile
@@ -131,8 +131,19 @@ notebooks: $(VENV)/.notebooks
 docs: $(VENV)/.docs
 	NO_MKDOCS_2_WARNING=1 $(VENV)/bin/mkdocs build --strict --site-dir build/site
 
+# What a user gets: the wheel, well described, installed alone into a fresh environment, shows the demo.
+wheel:
+	rm -rf build/wheel
+	"$(PYTHON)" -m venv --clear .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet "build>=1.2" "twine>=6" 2>&1 | sed '/ is ignored/d'
+	.venv-wheel/bin/python -m build --outdir build/wheel .
+	.venv-wheel/bin/python -m twine check --strict build/wheel/*
+	"$(PYTHON)" -m venv --clear .venv-wheel
+	.venv-wheel/bin/python -m pip install --quiet -c constraints.txt "$(TORCH)" build/wheel/*.whl 2>&1 | sed '/ is ignored/d; /Ignoring/d'
+	cd build/wheel && ../../.venv-wheel/bin/torchpref demo
+
 bench: $(VENV)/.bench
 	@for script in benchmarks/*.py; do echo "== $$script"; $(PY) "$$script"; done
 
 clean:
-	rm -rf $(VENV) .venv-core .venv-uv .venv-lowest .venv-newest .venv-trainers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) .venv-core .venv-wheel .venv-uv .venv-lowest .venv-newest .venv-trainers build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

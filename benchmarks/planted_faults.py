@@ -1,6 +1,7 @@
 """Plant faults in a private copy of the sources and see which the tests catch: 30 of them, five in each of six folders.
 
-A fault is one small change to one line: an operator, a constant, a comparison, or a statement left out; drawn with a seed.
+A fault is one small change to one line: an operator, a constant, a comparison, or a statement left out. The draw follows from
+the seed and the text of the lines, not from where they stand, so that an edit elsewhere leaves it as it is.
 Faults that change nothing (equivalent ones, judged by hand) stand in ``EQUIVALENT`` and are replaced by the next draw. For each
 fault the tests of the same folder run first, then the whole of ``make test``, then that of ``make test-all``; the first failure
 ends it.
@@ -15,21 +16,27 @@ from __future__ import annotations
 import argparse
 import ast
 import os
-import random
 import shutil
 import subprocess
 import sys
 import tempfile
 import time
+from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from hashlib import blake2b
+from itertools import zip_longest
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 FOLDERS = ("runs", "kernels", "stats", "io", "rl", "evaluation")
-#: Changes that nobody can see, as "file:line kind": what they change is the same for every input, and why.
-EQUIVALENT: dict[str, str] = {
-    "evaluation/scores.py:199 comparison": "two means differ by exactly the tolerance of 1e-9: no sums of thirds or halves do",
+#: Changes that nobody can see, by file, kind and text of the line, each with why; no word of it is a number of a line.
+EQUIVALENT: dict[tuple[str, str, str], str] = {
+    (
+        "evaluation/scores.py",
+        "comparison",
+        "return [None if math.isnan(own) else 1 + sum(other > own + 1e-9 for other in listed) for own in listed]",
+    ): "two means differ by exactly the tolerance of 1e-9: no sums of thirds or halves do",
 }
 #: Needs what is not there on a plain machine (a GPU), so no test without it can see a change.
 LEFT_OUT = ("kernels/cuda/",)
@@ -51,6 +58,16 @@ class Fault:
     end: int
     old: str
     new: str
+    text: str  # the line that it is in
+    copy: int = 0  # which of the changes that are alike in all of this
+
+    @property
+    def key(self) -> tuple[str, str, str]:
+        return self.path, self.kind, self.text.strip()
+
+    def rank(self, seed: int) -> bytes:
+        """Its place in the draw: all that says what it is, hashed; where it stands is left out."""
+        return blake2b(repr((seed, *self.key, self.old, self.new, self.copy)).encode()).digest()
 
     @property
     def name(self) -> str:
@@ -75,7 +92,7 @@ def faults_of(path: str, source: str) -> Iterator[Fault]:
         begin, end = at(left.end_lineno or 0, left.end_col_offset or 0), at(right.lineno, right.col_offset)
         place = source.find(swap[0], begin, end)
         if place >= 0:
-            yield Fault(path, left.end_lineno or 0, kind, place, place + len(swap[0]), *swap)
+            yield Fault(path, left.end_lineno or 0, kind, place, place + len(swap[0]), *swap, lines[(left.end_lineno or 1) - 1])
 
     def visit(node: ast.AST) -> Iterator[Fault]:
         if isinstance(node, ast.Raise | ast.JoinedStr):
@@ -88,11 +105,12 @@ def faults_of(path: str, source: str) -> Iterator[Fault]:
             yield from between(node.left, node.comparators[0], "comparison", SWAPS[type(node.ops[0])])
         if isinstance(node, ast.Constant) and type(node.value) in (int, float):
             begin, end = at(node.lineno, node.col_offset), at(node.end_lineno or 0, node.end_col_offset or 0)
-            yield Fault(path, node.lineno, "constant", begin, end, source[begin:end], f"({source[begin:end]} + 1)")
+            old = source[begin:end]
+            yield Fault(path, node.lineno, "constant", begin, end, old, f"({old} + 1)", lines[node.lineno - 1])
         if isinstance(node, ast.Assign | ast.AugAssign) or (isinstance(node, ast.Expr) and isinstance(node.value, ast.Call)):
             begin, end = at(node.lineno, node.col_offset), at(node.end_lineno or 0, node.end_col_offset or 0)
             if isinstance(node, ast.AugAssign | ast.Expr):
-                yield Fault(path, node.lineno, "deleted line", begin, end, source[begin:end], "pass")
+                yield Fault(path, node.lineno, "deleted line", begin, end, source[begin:end], "pass", lines[node.lineno - 1])
         for name, value in ast.iter_fields(node):
             if name not in ("annotation", "returns", "decorator_list"):
                 for child in value if isinstance(value, list) else [value]:
@@ -106,21 +124,38 @@ def faults_of(path: str, source: str) -> Iterator[Fault]:
                     yield from visit(statement)
 
 
+def folder_faults(folder: str) -> list[Fault]:
+    """All changes to the modules of a folder; those that are alike are numbered in the order in which they stand."""
+    found: list[Fault] = []
+    alike: Counter[tuple[str, ...]] = Counter()
+    for file in sorted((ROOT / "torchpref" / folder).rglob("*.py")):
+        path = file.relative_to(ROOT / "torchpref").as_posix()
+        if path.startswith(LEFT_OUT):
+            continue
+        # functions within functions are walked more than once
+        once = {(fault.start, fault.kind): fault for fault in faults_of(path, file.read_text(encoding="utf-8"))}
+        for _, fault in sorted(once.items()):
+            same = (*fault.key, fault.old, fault.new)
+            found.append(replace(fault, copy=alike[same]))
+            alike[same] += 1
+    return found
+
+
 def draw(seed: int, each: int) -> list[Fault]:
-    """The faults: ``each`` per folder, kinds and files at random, each line once."""
+    """The faults: ``each`` per folder, kinds in turn, each line once."""
     chosen: list[Fault] = []
     for folder in FOLDERS:
-        everything: dict[str, list[Fault]] = {}
-        for file in sorted((ROOT / "torchpref" / folder).rglob("*.py")):
-            path = file.relative_to(ROOT / "torchpref").as_posix()
-            if not path.startswith(LEFT_OUT):
-                for fault in faults_of(path, file.read_text(encoding="utf-8")):
-                    everything.setdefault(fault.kind, []).append(fault)
-        generator, mine = random.Random(f"{seed} {folder}"), dict[str, Fault]()
-        while len(mine) < each:
-            fault = generator.choice(everything[generator.choice(sorted(everything))])
-            if fault.name not in EQUIVALENT:
-                mine.setdefault(f"{fault.path}:{fault.line}", fault)
+        kinds: dict[str, list[Fault]] = {}
+        for fault in sorted(folder_faults(folder), key=lambda fault: fault.rank(seed)):
+            if fault.key not in EQUIVALENT:
+                kinds.setdefault(fault.kind, []).append(fault)
+        order = sorted(kinds, key=lambda kind: blake2b(f"{seed} {folder} {kind}".encode()).digest())
+        turns = (fault for turn in zip_longest(*(kinds[kind] for kind in order)) for fault in turn if fault is not None)
+        mine: dict[tuple[str, int], Fault] = {}
+        for fault in turns:
+            if len(mine) == each:
+                break
+            mine.setdefault((fault.path, fault.line), fault)
         chosen += mine.values()
     return chosen
 

@@ -92,6 +92,12 @@ def test_only_shared_instances_and_weights_count():
     assert weighted["rpp"].mean == pytest.approx(float(tp.preferences(runs, "rpp", weights=weights).mean()[0, 1]))
 
 
+def test_instances_of_no_weight_add_nothing():
+    found = compare(graded_runs(instances=5, systems=2), "system-1", "system-2", "rpp", weights=[0] * 5)["rpp"]
+    assert np.isnan(found.mean) and found.reversal == 0
+    assert [instance.share for instance in found.deciding] == [0.0] * 5
+
+
 def test_runs_without_a_clock():
     runs = graded_runs()
     bare = tp.Trajectories.from_integers(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -95,6 +96,28 @@ def test_what_it_logs_and_sums_of_rewards() -> None:
     model.learn(128, callback=callback)
     assert {"preference/lr", "preference/success"} <= set(logged)
     assert len(callback.history) == 2
+
+
+def test_time_is_the_mean_over_the_solved() -> None:
+    """Without any training: a model that goes straight on from places that the seeds deal."""
+    logged: dict[str, float] = {}
+    model = SimpleNamespace(
+        predict=lambda observation, deterministic: (1, None), logger=SimpleNamespace(record=logged.__setitem__)
+    )
+    callback = CompareWithReference(make_env, to_the_right, seeds=range(5), every=10)
+    callback.model = model  # type: ignore[assignment]
+    callback._on_training_start()
+    callback.num_timesteps = 9
+    assert callback._on_step() and not callback.history
+    callback.num_timesteps = 10
+    assert callback._on_step()
+    walk, steps = Walk(), []
+    for seed in range(5):
+        walk.reset(seed=seed)
+        steps.append(5 - walk.place)
+    assert len(set(steps)) > 1
+    assert callback.history == [{"steps": 10.0, "rpp": 0.0, "success": 1.0, "time": sum(steps) / 5}]
+    assert logged == {"preference/rpp": 0.0, "preference/success": 1.0, "preference/time": sum(steps) / 5}
 
 
 def test_refusals() -> None:

@@ -10,13 +10,14 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-import pandas as pd
 import polars as pl
 import pytest
 
 import torchpref as tp
 from torchpref.errors import DataError, UsageError
 from torchpref.runs.audit import audit
+
+pd = pytest.importorskip("pandas", reason="needs pandas")
 
 CASES = Path(__file__).parents[4] / "shared/cases"
 collected = pytest.mark.skipif(not CASES.is_dir(), reason="the collected cases are not here (../shared/cases)")

@@ -48,7 +48,7 @@ class Gate:
         names = (base, new)
         if runs is None:
             runs, names = read({"base": base, "new": new}, **(reading or {})), ("base", "new")
-        result = gate(runs, *names, undecided=undecided, **options)
+        result: GateResult = gate(runs, *names, undecided=undecided, **options)
         if result.exit_code in (1, 3):
             raise AssertionError(result.line)
         return result

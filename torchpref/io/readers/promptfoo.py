@@ -58,7 +58,7 @@ def _add(record: Mapping[str, Any], where: str, source: Source, runs: Runs) -> N
         notes.add("records_without_instance", "records that name no instance were left out", example=where)
         return
     success = notes.truth(record.get("success"), where, "success")
-    if record.get("failureReason") == _ERROR:
+    if notes.number(record.get("failureReason"), where, "failureReason") == _ERROR:
         notes.add(
             "results_with_errors",
             "results that ended with an error have no outcome",

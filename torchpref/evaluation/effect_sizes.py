@@ -70,7 +70,7 @@ def effect_sizes(
     if clock is None:
         return EffectSizes(difference, none, none, None)
     times = _times(runs, clock)
-    both = ~np.isnan(times).any(1) & (times > 0).all(1)
+    both = np.asarray(~np.isnan(times).any(1) & (times > 0).all(1), dtype=np.bool_)
     one, other = runs.systems.index(first), runs.systems.index(second)
     units = resampling_units(runs.benchmarks, runs.families)
     logs = _per_family(np.log(times[both, one] / times[both, other]), units, both)

@@ -179,7 +179,7 @@ def metr() -> None:
 
 def pairs() -> None:
     """All pairs of real systems, two-sided, new tasks."""
-    print("Pairs at .05, two-sided, ten random orders: found of those that all instances decide / runs spent")
+    print("Pairs at .05, two-sided, 40 random orders: found of those that all instances decide / runs spent")
     for benchmark, measure, name in (
         ("swe-bench", "sr", "swe-bench SR"),
         ("swe-bench", "rpp", "swe-bench RPP on cost"),
@@ -189,18 +189,19 @@ def pairs() -> None:
         planned = delta.shape[1]
         decided, total = (delta != 0).sum(axis=1), np.abs(delta.sum(axis=1))
         fixed = 2 * binom.sf((decided + total) // 2 - 1, decided, 0.5) <= ALPHA
-        rng = np.random.default_rng(2)
+        rng, coins = np.random.default_rng(2), np.random.default_rng(12)
         found, spent, false = [], [], []
-        for _ in range(10):
+        for _ in range(40):
             order = rng.permutation(planned)
             crossed = ternary_boundary(delta[:, order], planned, ALPHA, True).crossed
             found.append((crossed > 0)[fixed].mean())
             spent.append(np.where(crossed, crossed, planned).mean() / planned)
-            flipped = delta[:, order] * rng.choice([-1, 1], delta.shape)
+            flipped = delta[:, order] * coins.choice([-1, 1], delta.shape)
             false.append((ternary_boundary(flipped, planned, ALPHA, True).crossed > 0).mean())
         theirs = EVALSIG[name]
         print(
-            f"  {name}, {len(delta)} pairs, N = {planned}: {100 * np.mean(found):.1f} % / {100 * np.mean(spent):.1f} %, signs "
+            f"  {name}, {len(delta)} pairs, N = {planned}: {100 * np.mean(found):.1f} % / {100 * np.mean(spent):.1f} % "
+            f"(± {100 * np.std(found) / 40**0.5:.1f} / {100 * np.std(spent) / 40**0.5:.1f}), signs "
             f"flipped {100 * np.mean(false):.1f} %; evalsig (quoted) {theirs[0]} / {theirs[1]} %"
         )
 

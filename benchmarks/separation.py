@@ -11,6 +11,7 @@ Hochberg. Both are means over fresh data sets, with their standard errors (Monte
 from __future__ import annotations
 
 import argparse
+import functools
 import os
 import re
 import sys
@@ -81,8 +82,8 @@ def judge(bench: Bench, draws: int, seed: int, horizon: int | None = None) -> di
             values = pair_values(prefs)
             signs = torch.ones(len(values.pairs), dtype=torch.float64)  # the rungs' names are in the proved order
             counts = count_tests(values, drawn, values.sums(drawn), 0.05, signs)
-            shares = torch.stack([counts.right, counts.right_benjamini, counts.right_holm]) / counts.judged
-            found[measure].append(100 * shares.numpy())
+            part_shares = torch.stack([counts.right, counts.right_benjamini, counts.right_holm]) / counts.judged
+            found[measure].append(100 * part_shares.numpy())
     result = {}
     for measure, parts in found.items():
         shares = np.concatenate(parts, axis=1)
@@ -413,8 +414,12 @@ def fill(text: str, parts: Mapping[str, str]) -> str:
         pattern = re.compile(rf"(<!-- measured: {name} -->\n).*?(\n<!-- end -->)", re.S)
         if not pattern.search(text):
             raise SystemExit(f"no mark <!-- measured: {name} --> in the page")
-        text = pattern.sub(lambda found, body=body: found[1] + "\n" + body + "\n" + found[2], text)
+        text = pattern.sub(functools.partial(_between, body), text)
     return text
+
+
+def _between(body: str, found: re.Match[str]) -> str:
+    return f"{found[1]}\n{body}\n{found[2]}"
 
 
 def write_docs(page: Separation, path: Path = ROOT / "docs/choosing.md") -> None:

@@ -112,6 +112,7 @@ def test_a_least_effect_lets_trifles_pass():
     assert gate(runs, "base", "new", min_effect=0.05).exit_code == 1
 
 
+@pytest.mark.slow
 def test_false_alarms_stay_below_alpha():
     rng = np.random.default_rng(0)
     alarms = {0.0: 0, 0.1: 0}

@@ -44,6 +44,8 @@ def test_the_generated_parts_of_a_page_are_replaced() -> None:
 
 @pytest.mark.slow
 def test_the_whole_page_small(tmp_path: Path) -> None:
+    for package in ("gymnasium", "minigrid"):
+        pytest.importorskip(package, reason="the real environments need the extra sgrl: pip install 'torchpref[sgrl]'")
     page = separation.Separation(10, tmp_path)
     text = dict(separation.sections(page))
     assert "theagentcompany_14.csv is absent" in text["TheAgentCompany, 14 systems"]

@@ -51,7 +51,7 @@ def rank_intervals(
         certain: where exact tests, corrected for all pairs, tell the row's system above the column's; nothing else counts.
         stepwise: decide differences step by step where pairs are few enough.
     """
-    parts = contributions.parts()
+    parts = contributions.parts
     size = contributions.terms.shape[1]
     variances = np.stack([_differences(rows) for rows, _ in parts])
     variance = variances.sum(0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -68,6 +69,7 @@ class Contributions:
         scaled: NDArray[np.float64] = unit * np.sqrt(some.sum() / np.maximum(decided.sum(0), 1)) * decided[some]
         return scaled
 
+    @cached_property
     def parts(self) -> list[tuple[NDArray[np.float64], NDArray[np.float64] | float]]:
         """Residuals and degrees of freedom, of each stratum or of all: R'R of each is its share of the covariance."""
         terms = self.terms
@@ -99,12 +101,12 @@ class Contributions:
 
     def errors(self) -> NDArray[np.float64]:
         """Standard error of each score."""
-        errors: NDArray[np.float64] = np.sqrt(sum((rows**2).sum(axis=0) for rows, _ in self.parts()))
+        errors: NDArray[np.float64] = np.sqrt(sum((rows**2).sum(axis=0) for rows, _ in self.parts))
         return errors
 
     def degrees(self) -> NDArray[np.float64]:
         """Degrees of freedom of each score."""
-        parts = self.parts()
+        parts = self.parts
         if len(parts) == 1:
             return np.broadcast_to(np.asarray(parts[0][1]), self.terms.shape[1:]).astype(float)
         variances = np.stack([(rows**2).sum(axis=0) for rows, _ in parts])
